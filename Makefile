@@ -1,0 +1,37 @@
+# `make run` and `make test` set everything up; a second call sets nothing up again.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+QUICKSTART := runs/quickstart
+
+.PHONY: run test test-slow check bench clean
+
+run: $(VENV)/.ready
+	@if [ -f $(QUICKSTART)/policy.safetensors ]; then echo "$(QUICKSTART) is trained; remove it to train again."; \
+	elif [ -d $(QUICKSTART) ]; then $(BIN)/iddm train --resume $(QUICKSTART); \
+	else $(BIN)/iddm train HalfCheetah-v5 --method iddm --steps 900000 --out $(QUICKSTART); fi
+	$(BIN)/iddm report $(QUICKSTART) --out report.html
+
+test: $(VENV)/.ready
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+test-slow: $(VENV)/.ready
+	$(BIN)/python -m pytest -m slow
+
+check: $(VENV)/.ready
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/basedpyright
+
+bench: $(VENV)/.ready
+	$(BIN)/python benchmarks/throughput.py
+
+# Set-up, once: the stamp is newer than pyproject.toml exactly when the environment fits it.
+$(VENV)/.ready: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("iddm needs Python 3.11 or newer; name one with: make PYTHON=python3.11 ...") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	@touch $@
+
+clean:
+	rm -rf $(VENV) .venv-peers

@@ -1,0 +1,50 @@
+"""Imitation from observations alone: state-only demonstrations in, a policy out.
+
+Names are imported on first use, so that loading a saved policy needs neither JAX nor an environment.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from iddm.bundled import bundled_demos, bundled_expert
+    from iddm.demos import Demos, load_demos, save_demos
+    from iddm.errors import UserError
+    from iddm.evaluation import Evaluation, evaluate, record_demos
+    from iddm.policy import Policy, load_policy
+    from iddm.runs import Run
+    from iddm.training import resume, train
+
+_HOMES = {
+    "iddm.bundled": ("bundled_demos", "bundled_expert"),
+    "iddm.demos": ("Demos", "load_demos", "save_demos"),
+    "iddm.errors": ("UserError",),
+    "iddm.evaluation": ("Evaluation", "evaluate", "record_demos"),
+    "iddm.policy": ("Policy", "load_policy"),
+    "iddm.runs": ("Run",),
+    "iddm.training": ("resume", "train"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Demos",
+    "Evaluation",
+    "Policy",
+    "Run",
+    "UserError",
+    "bundled_demos",
+    "bundled_expert",
+    "evaluate",
+    "load_demos",
+    "load_policy",
+    "record_demos",
+    "resume",
+    "save_demos",
+    "train",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'iddm' has no attribute '{name}'")
+    return getattr(importlib.import_module(_HOME_OF[name]), name)

@@ -1,0 +1,30 @@
+"""The demonstrations and experts that ship with the package."""
+
+from importlib.resources import files
+from pathlib import Path
+
+from iddm.demos import Demos, load_demos
+from iddm.envs.tasks import find_task
+from iddm.errors import UserError
+from iddm.policy import Policy, load_policy
+
+DATA = Path(str(files("iddm") / "data"))
+
+
+def bundled_demos(env: str) -> Demos:
+    """Ten state-only episodes of our own expert on this task."""
+    return load_demos(_find(env, ".npz", "demonstrations; give yours with --demos FILE"))
+
+
+def bundled_expert(env: str) -> Policy:
+    """Our own expert on this task."""
+    return load_policy(_find(env, ".safetensors", "expert; make one with `iddm expert`"))
+
+
+def _find(env: str, ending: str, what: str) -> Path:
+    task = find_task(env)
+    path = DATA / f"{task.name if task else ''}{ending}"
+    if task is None or not path.is_file():
+        bundled = sorted(p.stem for p in DATA.glob(f"*{ending}"))
+        raise UserError(f"{env} has no bundled {what} (bundled: {', '.join(bundled) or 'none'}).")
+    return path

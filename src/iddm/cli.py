@@ -1,0 +1,256 @@
+"""The command line. Bad input is one sentence on stderr and exit code 2."""
+
+import dataclasses
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from rich.console import Console
+
+from iddm.errors import UserError
+
+OUT = Console(soft_wrap=True)
+
+
+def train_command(args: list[str]) -> int:
+    """Learn a policy from demonstrations."""
+    if any(arg.split("=")[0] == "--resume" for arg in args):
+        from iddm.runs import Run
+
+        run = Run.open(tyro.cli(_Resume, args=args, prog="iddm train").resume)
+        return _learn(run.config, run)
+    return _learn(*_train_flags(args))
+
+
+def _learn(config: Any, where: Any) -> int:
+    """Train with a display, in a new directory or on from a run's checkpoint."""
+    from iddm.display import TrainingDisplay
+    from iddm.runs import Run
+    from iddm.training import Interrupted, resume, start
+
+    try:
+        display = TrainingDisplay(f"{config.method} on {config.env}", config.steps)
+        run = resume(where.path, display) if isinstance(where, Run) else start(config, where, display)
+    except Interrupted as stopped:
+        OUT.print(str(stopped), highlight=False)
+        return 130
+    OUT.print(f"Policy: {run.path / 'policy.safetensors'}\nEvaluate it with: iddm eval {run.path}", highlight=False)
+    return 0
+
+
+@dataclasses.dataclass(frozen=True)
+class _Resume:
+    resume: Path
+    """Directory of the run to continue."""
+
+
+def _peek(args: list[str], flag: str, default: str) -> str:
+    """The value of a flag that decides which other flags there are."""
+    for i, arg in enumerate(args):
+        if arg == flag and i + 1 < len(args):
+            return args[i + 1]
+        if arg.startswith(f"{flag}="):
+            return arg.partition("=")[2]
+    return default
+
+
+def _train_flags(args: list[str], method: str | None = None) -> tuple[Any, Path | None]:
+    """Parse a config whose defaults, and whose terms' flags, are those of the chosen method and preset."""
+    from iddm.config import Config, default_config
+
+    chosen = method or _peek(args, "--method", "iddm")
+    preset = _peek(args, "--preset", "tuned")
+    default = default_config(tyro.MISSING, chosen, preset)  # pyright: ignore[reportArgumentType]
+    out = Annotated[Path | None, tyro.conf.arg(help="Directory of the run; without it, one under runs/.")]
+    fields = [("config", Annotated[Config, tyro.conf.arg(name="")]), ("out", out)]
+    flags = dataclasses.make_dataclass("Flags", fields + [(name, type(term)) for name, term in default.terms.items()])
+    given = tyro.cli(
+        flags,
+        default=flags(default, None, *default.terms.values()),
+        args=args,
+        prog="iddm expert" if method else "iddm train",
+        description=f"Settings of {chosen}. Each method has its own: see --method M --help. Continue a run: --resume DIR.",
+    )
+    terms = {name: getattr(given, name) for name in default.terms}
+    return dataclasses.replace(given.config, terms=terms), given.out
+
+
+def expert_command(args: list[str]) -> int:
+    """Train an expert with PPO on the environment's own reward."""
+    return _learn(*_train_flags(args, method="ppo"))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Eval:
+    policy: tyro.conf.Positional[str]
+    """Directory of a run, a policy file, the name of a task with a bundled expert, or 'random' with --env."""
+    episodes: int = 50
+    """Episodes to run."""
+    env: str | None = None
+    """Environment, if not the policy's own."""
+    seed: int | None = None
+    """Seed of the first episode."""
+    stochastic: bool = False
+    """Sample actions instead of taking the most likely."""
+    json: bool = False
+    """Print one JSON object."""
+
+
+def eval_command(args: list[str]) -> None:
+    """Evaluate a policy by the environment's own return."""
+    from iddm.evaluation import EVALUATION_SEED, evaluate
+
+    given = tyro.cli(_Eval, args=args, prog="iddm eval")
+    policy = "random" if given.policy == "random" else find_policy(given.policy)
+    seed = EVALUATION_SEED if given.seed is None else given.seed
+    result = evaluate(policy, given.env, given.episodes, seed, given.stochastic)
+    if given.json:
+        print(json.dumps(result.to_json()))
+    else:
+        OUT.print(f"{result.env}: {result.mean:.1f} ± {result.std:.1f} over {given.episodes} episodes", highlight=False)
+
+
+def find_policy(name: str) -> Any:
+    """A run's policy, a policy file, or the bundled expert of a task."""
+    from iddm.bundled import bundled_expert
+    from iddm.envs.tasks import find_task
+    from iddm.policy import load_policy
+
+    return bundled_expert(name) if not Path(name).exists() and find_task(name) else load_policy(name)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Demos:
+    policy: tyro.conf.Positional[str]
+    """Directory of a run, a policy file, or the name of a task with a bundled expert."""
+    out: Path
+    """File to write (.npz)."""
+    episodes: int = 50
+    """Episodes to record."""
+    with_actions: bool = False
+    """Keep the actions too."""
+    stochastic: bool = False
+    """Sample actions instead of taking the most likely."""
+    seed: int = 500_000
+    """Seed of the first episode."""
+
+
+def demos_command(args: list[str]) -> None:
+    """Record demonstrations from a policy."""
+    from iddm.demos import save_demos
+    from iddm.evaluation import record_demos
+
+    given = tyro.cli(_Demos, args=args, prog="iddm demos")
+    demos = record_demos(find_policy(given.policy), given.episodes, given.with_actions, given.stochastic, given.seed)
+    save_demos(demos, given.out)
+    assert demos.episode_returns is not None
+    OUT.print(
+        f"{given.out}: {demos.num_episodes} episodes, {demos.num_transitions} transitions, "
+        f"{'with' if given.with_actions else 'without'} actions, mean return {demos.episode_returns.mean():.1f}",
+        highlight=False,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Inspect:
+    file: tyro.conf.Positional[Path]
+    """File of demonstrations."""
+    env: str | None = None
+    """Environment that they are for."""
+    env_kwargs: str = "{}"
+    """Options of the environment, as a JSON object."""
+
+
+def inspect_command(args: list[str]) -> int:
+    """Show what a file of demonstrations holds, what is wrong with it, and whether it fits an environment."""
+    from iddm.demos import inspect_demos, load_demos, print_inspection
+
+    given = tyro.cli(_Inspect, args=args, prog="iddm inspect")
+    demos = load_demos(given.file)
+    sizes = None
+    if given.env is not None:
+        from iddm.envs.spec import parse_kwargs, resolve, shape_of
+
+        sizes = shape_of(resolve(given.env, None, parse_kwargs(given.env_kwargs))).sizes
+    inspection = inspect_demos(demos, sizes)
+    print_inspection(inspection, str(given.file), OUT)
+    return 0 if inspection.usable else 2
+
+
+@dataclasses.dataclass(frozen=True)
+class _Report:
+    run: tyro.conf.Positional[Path]
+    """Directory of a finished run."""
+    out: Path = Path("report.html")
+    """Page to write."""
+    episodes: int = 50
+    """Episodes of each evaluation."""
+
+
+def report_command(args: list[str]) -> None:
+    """Set a run beside random actions and the expert, and write a page."""
+    from iddm.report.run_page import report_run
+
+    given = tyro.cli(_Report, args=args, prog="iddm report")
+    report_run(given.run, given.out, given.episodes, OUT)
+
+
+def theory_command(args: list[str]) -> None:
+    """Check the paper's theorems on finite examples, exactly."""
+    from iddm.theory.report import print_theory, theory_report
+
+    given = tyro.cli(_Theory, args=args, prog="iddm theory")
+    print_theory(theory_report(given.seed), OUT)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Theory:
+    seed: int = 0
+    """Seed of the random examples."""
+
+
+COMMANDS: dict[str, Callable[[list[str]], int | None]] = {
+    "train": train_command,
+    "eval": eval_command,
+    "expert": expert_command,
+    "demos": demos_command,
+    "inspect": inspect_command,
+    "report": report_command,
+    "theory": theory_command,
+}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run a command; returns the exit code."""
+    args = sys.argv[1:] if argv is None else argv
+    if not args or args[0] in ("-h", "--help"):
+        OUT.print("iddm: a policy from demonstrations without actions\n", highlight=False)
+        for name, command in COMMANDS.items():
+            OUT.print(f"  iddm {name:<8} {(command.__doc__ or '').strip()}", highlight=False)
+        OUT.print("\n`iddm COMMAND --help` explains each setting.", highlight=False)
+        return 0 if args else 2
+    if args[0] == "--version":
+        from importlib.metadata import version
+
+        print(version("iddm"))
+        return 0
+    try:
+        if args[0] not in COMMANDS:
+            raise UserError(f"there is no command '{args[0]}'; there are {', '.join(COMMANDS)}.")
+        return COMMANDS[args[0]](args[1:]) or 0
+    except UserError as error:
+        print(f"iddm: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("iddm: stopped", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output went away
+        return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,105 @@
+"""One definition of every setting: Python, command line and the saved config are made from these fields."""
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import tyro
+
+from iddm.envs.vector import Backend
+from iddm.errors import UserError
+from iddm.methods import Preset, find_method
+from iddm.ppo import PPO
+from iddm.rewards import TERMS, Term
+
+
+@dataclass(frozen=True)
+class Config:
+    """All that determines a run."""
+
+    env: tyro.conf.Positional[str]
+    """A task (HalfCheetah), a registered Gymnasium id (HalfCheetah-v5), or module:function."""
+    method: str = "iddm"
+    """iddm, gaifo, gaifo-s, gail or ppo."""
+    preset: Preset = "tuned"
+    """Default settings: tuned (ours) or paper (the paper's table)."""
+    demos: str | None = None
+    """File of demonstrations; without it, the bundled ones of the task."""
+    demo_episodes: int | None = None
+    """Use only so many of the episodes."""
+    demo_transitions: int | None = None
+    """Use only so many of the transitions, chosen at random."""
+    steps: int = 1_000_000
+    """Environment steps to train for."""
+    seed: int = 0
+    """Seed of everything random."""
+    num_envs: int = 16
+    """Environments stepped side by side."""
+    rollout_length: int = 128
+    """Steps of each environment an iteration."""
+    backend: Backend = "auto"
+    """What steps the environments: envpool, gymnasium, or envpool where it has the task (auto)."""
+    max_episode_steps: int | None = None
+    """Time limit of an episode; without it, the environment's own."""
+    env_kwargs: str = "{}"
+    """Options of the environment, as a JSON object."""
+    hidden: tuple[int, ...] = (300, 400)
+    """Width of the policy's and the value's hidden layers."""
+    log_std_init: float = -1.0
+    """Initial log standard deviation of a continuous policy (a bounded action is within [-1, 1])."""
+    checkpoint_every: int = 32
+    """Iterations between checkpoints; the environments start anew at each, interrupted or not."""
+    ppo: PPO = PPO()
+    terms: tyro.conf.Suppress[Mapping[str, Term]] = field(default_factory=dict)
+    """The method's reward terms by name; on the command line each has its own flags."""
+
+    def __post_init__(self) -> None:
+        checks = {
+            "steps": self.steps > 0,
+            "num_envs": self.num_envs > 0,
+            "rollout_length": self.rollout_length > 0,
+            "checkpoint_every": self.checkpoint_every > 0,
+            "ppo.epochs": self.ppo.epochs > 0,
+            "ppo.batch_size": self.ppo.batch_size > 0,
+            "ppo.discount": 0 <= self.ppo.discount < 1,
+            "ppo.gae_decay": 0 <= self.ppo.gae_decay <= 1,
+        }
+        for name, good in checks.items():
+            if not good:
+                raise UserError(f"Setting {name} is out of range; see `iddm train --help`.")
+
+    @property
+    def steps_per_iteration(self) -> int:
+        return self.num_envs * self.rollout_length
+
+    @property
+    def num_iterations(self) -> int:
+        return max(self.steps // self.steps_per_iteration, 1)
+
+    def to_json(self) -> str:
+        data = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        data["ppo"] = dataclasses.asdict(self.ppo)
+        data["terms"] = {name: dataclasses.asdict(term) for name, term in self.terms.items()}  # pyright: ignore
+        return json.dumps(data, indent=2)
+
+    @staticmethod
+    def from_json(text: str, source: str) -> "Config":
+        try:
+            data = json.loads(text)
+            data["ppo"] = PPO(**data["ppo"])
+            data["terms"] = {name: TERMS[name](**_tuples(term)) for name, term in data["terms"].items()}
+            return Config(**_tuples(data))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise UserError(f"{source}: not the config of a run ({type(error).__name__}: {error}).") from error
+
+
+def _tuples(data: dict[str, Any]) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in data.items()}
+
+
+def default_config(env: str, method: str = "iddm", preset: Preset = "tuned") -> Config:
+    """The settings that a method starts from."""
+    value = find_method(method, preset)
+    return Config(env=env, method=method, preset=preset, terms={t.name: t for t in value.terms}, **value.settings)

@@ -1,0 +1,193 @@
+"""A look at demonstrations before training: what is there, what is odd, whether it fits the environment."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from jaxtyping import Float64, Int64
+
+from iddm.demos.fit import EnvSizes, Finding, fit_findings
+from iddm.demos.types import Demos
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+STYLES = {"note": "cyan", "warning": "yellow", "error": "bold red"}
+"""In the order in which findings are shown: the gravest stands last, where the eye is."""
+
+
+class Column(NamedTuple):
+    """The values of one column over all rows."""
+
+    minimum: float
+    mean: float
+    maximum: float
+    std: float
+    constant: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Inspection:
+    """What `inspect_demos` found."""
+
+    findings: tuple[Finding, ...]
+    columns: tuple[Column, ...]
+    lengths: Int64[np.ndarray, " episodes"]
+    episode_returns: Float64[np.ndarray, " episodes"] | None
+    num_terminated: int | None
+    actions: str
+    """In words."""
+    origin: str | None
+    """The environment that the file names."""
+    env: EnvSizes | None
+
+    @property
+    def usable(self) -> bool:
+        """No finding is an error."""
+        return all(level != "error" for level, _ in self.findings)
+
+
+def inspect_demos(demos: Demos, env_spec: EnvSizes | None = None) -> Inspection:
+    """Ranges and oddities, and the fit to an environment where one is given."""
+    findings = _findings(demos) + (() if env_spec is None else fit_findings(demos, env_spec))
+    origin = demos.metadata.get("env_id")
+    return Inspection(
+        findings=tuple(sorted(findings, key=lambda finding: list(STYLES).index(finding.level))),
+        columns=_columns(demos),
+        lengths=demos.lengths,
+        episode_returns=demos.episode_returns,
+        num_terminated=None if demos.terminated is None else int(demos.terminated.sum()),
+        actions=_actions(demos),
+        origin=None if origin is None else str(origin),
+        env=env_spec,
+    )
+
+
+def print_inspection(
+    inspection: Inspection,
+    title: str = "Demonstrations",
+    console: "Console | None" = None,
+    max_columns: int = 32,
+) -> None:
+    """Print it as tables; beyond `max_columns` the columns that follow share one line."""
+    from rich.console import Console  # here, so that reading demonstrations does not wait for it
+    from rich.table import Table
+    from rich.text import Text
+
+    console = console or Console()
+    facts = Table(title=Text(_plain(title), "bold"), title_justify="left", show_header=False, box=None)
+    for name, value in _facts(inspection):
+        facts.add_row(Text(name, style="dim"), Text(_plain(value)))
+    console.print(facts)
+    console.print()
+    console.print(_column_table(inspection.columns, max_columns))
+    console.print()
+    for level, sentence in inspection.findings:
+        console.print(Text.assemble((f"{level}: ", STYLES[level]), _plain(sentence)))
+    if inspection.env is not None:
+        fits = Text(f"Fits {inspection.env.env_id}.", "green")
+        misfit = Text(f"Does not fit {inspection.env.env_id}.", STYLES["error"])
+        console.print(fits if inspection.usable else misfit)
+    elif not inspection.findings:
+        console.print(Text("Nothing odd found.", "green"))
+
+
+def _columns(demos: Demos) -> tuple[Column, ...]:
+    rows = np.concatenate(demos.observations)
+    low, high = rows.min(axis=0), rows.max(axis=0)
+    mean, std = rows.mean(axis=0, dtype=np.float64), rows.std(axis=0, dtype=np.float64)
+    return tuple(
+        Column(float(a), float(m), float(b), float(s), bool(a == b)) for a, m, b, s in zip(low, mean, high, std, strict=True)
+    )
+
+
+def _actions(demos: Demos) -> str:
+    if demos.actions is None:
+        return "none (states only)"
+    actions = np.concatenate(demos.actions)
+    kind = "discrete" if actions.ndim == 1 else f"{actions.shape[1]} wide"
+    if actions.size == len(actions) and (actions == np.round(actions)).all():
+        kind += f", whole numbers {actions.min():.0f} to {actions.max():.0f}"
+    return f"{kind} (state-only methods leave them out)"
+
+
+def _findings(demos: Demos) -> tuple[Finding, ...]:
+    findings = []
+    if "note_rows" in demos.metadata:
+        findings.append(Finding("note", str(demos.metadata["note_rows"])))
+    constant = [i for i, column in enumerate(_columns(demos)) if column.constant]
+    if constant:
+        findings.append(
+            Finding(
+                "warning",
+                f"Constant: {_ranges(constant)}. Where the environment changes them, a discriminator tells "
+                "expert from agent by these alone.",
+            )
+        )
+    still = np.concatenate([(rows[1:] == rows[:-1]).all(axis=1) for rows in demos.observations])
+    if still.mean() > 0.01:
+        findings.append(Finding("warning", f"In {still.mean():.0%} of the transitions no column changes at all."))
+    copies = demos.num_episodes - len({rows.tobytes() for rows in demos.observations})
+    if copies:
+        findings.append(Finding("warning", f"Copies of another: {copies} of {demos.num_episodes} episodes."))
+    short = int((demos.lengths < demos.lengths.max() / 2).sum())
+    if short:
+        findings.append(Finding("note", f"Shorter than half of the longest: {short} of {demos.num_episodes} episodes."))
+    return tuple(findings)
+
+
+def _facts(inspection: Inspection) -> list[tuple[str, str]]:
+    lengths, returns = inspection.lengths, inspection.episode_returns
+    facts = [
+        ("episodes", f"{len(lengths):,}"),
+        ("transitions", f"{lengths.sum():,}"),
+        ("episode length", _spread(lengths, ".0f")),
+        ("episode return", "unknown" if returns is None else _spread(returns, ",.1f")),
+        ("observation", f"{len(inspection.columns)} columns"),
+        ("actions", inspection.actions),
+    ]
+    if inspection.num_terminated is not None:
+        facts.append(("terminated", f"{inspection.num_terminated} of {len(lengths)} episodes"))
+    if inspection.origin is not None:
+        facts.append(("recorded on", inspection.origin))
+    return facts
+
+
+def _spread(values: np.ndarray, spec: str) -> str:
+    if values.min() == values.max():
+        return f"{values.min():{spec}}" + (" each" if len(values) > 1 else "")
+    return f"{values.min():{spec}} to {values.max():{spec}}, mean {values.mean():{spec}}"
+
+
+def _column_table(columns: tuple[Column, ...], max_columns: int) -> "Table":
+    from rich.table import Table
+
+    table = Table("column", "min", "mean", "max", "std", "", box=None, header_style="dim", pad_edge=False)
+    for column in table.columns[:5]:
+        column.justify = "right"
+    shown = columns if len(columns) <= max_columns else columns[: max_columns - 1]
+    for i, column in enumerate(shown):
+        table.add_row(str(i), *map(_number, column[:4]), "constant" if column.constant else "")
+    if rest := columns[len(shown) :]:
+        low, high = min(column.minimum for column in rest), max(column.maximum for column in rest)
+        constant = sum(column.constant for column in rest)
+        table.add_row(f"{len(shown)}–{len(columns) - 1}", _number(low), "", _number(high), "", f"{constant} constant")
+    return table
+
+
+def _number(value: float) -> str:
+    return f"{value:.3f}" if value == 0 or 1e-3 <= abs(value) < 1e5 else f"{value:.1e}"
+
+
+def _ranges(indices: list[int]) -> str:
+    """ "columns 3, 7–9" of [3, 7, 8, 9]."""
+    breaks = [i for i in range(1, len(indices)) if indices[i] != indices[i - 1] + 1]
+    runs = [indices[a:b] for a, b in zip([0, *breaks], [*breaks, len(indices)], strict=True)]
+    words = ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in runs)
+    return ("column " if len(indices) == 1 else "columns ") + words
+
+
+def _plain(text: str) -> str:
+    """Without what could steer a terminal: a file's metadata is a stranger's text."""
+    return "".join(c if c.isprintable() else "�" for c in text)

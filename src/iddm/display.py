@@ -1,0 +1,90 @@
+"""What a long command shows while it works: a live panel on a terminal, plain lines elsewhere."""
+
+import time
+from types import TracebackType
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+FIGURES = {
+    "episode_return": "return (environment's own)",
+    "adversarial/expert_accuracy": "discriminator right on expert",
+    "adversarial/agent_accuracy": "discriminator right on agent",
+    "mi/information": "I(s; (s', a)), nats",
+    "ppo/entropy": "policy entropy, nats",
+}
+
+
+class TrainingDisplay:
+    """Shows each row of metrics. Use as a context and as the `on_row` of training."""
+
+    def __init__(self, title: str, steps: int, console: Console | None = None, plain_every: float = 10.0) -> None:
+        self._console = console or Console(stderr=True)
+        self._title = title
+        self._steps = steps
+        self._plain_every = plain_every
+        self._last_line = 0.0
+        self._return = float("nan")
+        self._first: dict[str, float] | None = None
+        self._live: Live | None = None
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            TimeRemainingColumn(),
+            auto_refresh=False,
+        )
+        self._task = self._progress.add_task(title, total=steps)
+
+    def __enter__(self) -> "TrainingDisplay":
+        if self._console.is_terminal:
+            self._live = Live(self._progress, console=self._console, refresh_per_second=4)
+            self._live.start()
+        else:
+            self._console.print(f"{self._title}: {self._steps:,} steps", highlight=False, soft_wrap=True)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._live:
+            self._live.stop()
+
+    def __call__(self, row: dict[str, float]) -> None:
+        self._first = self._first or row
+        if row["episode_return"] == row["episode_return"]:
+            self._return = row["episode_return"]
+        shown = row | {"episode_return": self._return}
+        speed = self._speed(row)
+        if self._live:
+            self._progress.update(self._task, completed=row["steps"])
+            self._live.update(Group(self._progress, self._table(shown, speed)))
+        elif time.monotonic() - self._last_line > self._plain_every or row["steps"] >= self._steps:
+            self._last_line = time.monotonic()
+            self._console.print(self._line(shown, speed), highlight=False, soft_wrap=True)
+
+    def _speed(self, row: dict[str, float]) -> float:
+        """Steps a second since the first row, which holds the compilation."""
+        assert self._first is not None
+        seconds = row["seconds"] - self._first["seconds"]
+        return (row["steps"] - self._first["steps"]) / seconds if seconds > 0 else 0.0
+
+    def _table(self, row: dict[str, float], speed: float) -> Table:
+        table = Table.grid(padding=(0, 2))
+        table.add_row("steps", f"{row['steps']:,.0f} of {self._steps:,}")
+        table.add_row("steps/s", f"{speed:,.0f}")
+        for key, label in FIGURES.items():
+            if key in row:
+                table.add_row(label, _figure(key, row[key]))
+        return table
+
+    def _line(self, row: dict[str, float], speed: float) -> str:
+        left = (self._steps - row["steps"]) / speed if speed else float("nan")
+        figures = "  ".join(f"{key.split('/')[-1]} {_figure(key, row[key])}" for key in FIGURES if key in row)
+        return f"step {row['steps']:>9,.0f}  {speed:,.0f}/s  {left:.0f} s left  {figures}"
+
+
+def _figure(key: str, x: float) -> str:
+    if x != x:
+        return "–"
+    return f"{x:,.1f}" if key == "episode_return" else f"{x:.2f}"

@@ -1,0 +1,148 @@
+"""From a name to an environment: a task's name, a registered Gymnasium id, or a function that makes one."""
+
+import difflib
+import importlib
+import json
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import gymnasium as gym
+from gymnasium.wrappers import FlattenObservation, TimeLimit
+
+from iddm.demos.fit import EnvSizes
+from iddm.envs.tasks import TASKS, find_task
+from iddm.errors import UserError
+from iddm.spaces import ActionSpace, action_space_of
+
+MakeEnv = Callable[[], gym.Env]
+
+
+@dataclass(frozen=True)
+class EnvSpec:
+    """Which environment, fully determined."""
+
+    id: str
+    """A registered Gymnasium id, or `module:function` for a function that makes the environment."""
+    max_episode_steps: int | None = None
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    make: MakeEnv | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def registered(self) -> bool:
+        return self.make is None
+
+
+def resolve(env: str | MakeEnv, max_episode_steps: int | None = None, kwargs: dict[str, Any] | None = None) -> EnvSpec:
+    """Find the environment that a user means."""
+    kwargs = dict(kwargs or {})
+    if callable(env):
+        return EnvSpec(f"{env.__module__}:{env.__qualname__}", max_episode_steps, kwargs, env)
+    task = find_task(env)
+    if task is not None and env.lower() == task.name.lower():  # the paper's task, with the paper's time limit
+        return EnvSpec(task.env_id, max_episode_steps or task.max_episode_steps, kwargs)
+    if ":" in env:
+        return EnvSpec(env, max_episode_steps, kwargs, _import_function(env))
+    from iddm.envs.gridworld import register
+
+    register()
+    if env not in gym.registry:
+        known = [t.name for t in TASKS] + list(gym.registry)
+        near = difflib.get_close_matches(env, known, n=3, cutoff=0.6)
+        hint = f" Did you mean {', '.join(near)}?" if near else ""
+        raise UserError(
+            f"Environment '{env}' is not registered with Gymnasium.{hint} A function that makes one is given as module:function."
+        )
+    if max_episode_steps is None:
+        max_episode_steps = gym.spec(env).max_episode_steps
+    return EnvSpec(env, max_episode_steps, kwargs)
+
+
+def _import_function(name: str) -> MakeEnv:
+    module, _, function = name.partition(":")
+    try:
+        made: Any = getattr(importlib.import_module(module), function)
+    except (ImportError, AttributeError) as error:
+        raise UserError(f"Environment '{name}': {error}. Give module:function, with the module importable.") from error
+    if not callable(made):
+        raise UserError(f"Environment '{name}': {function} is not a function that makes an environment.")
+    return made  # pyright: ignore[reportReturnType]
+
+
+@contextmanager
+def without_notices() -> Iterator[None]:
+    """Keep packages' notices about their own environments ("out of date", lowered precision) from our users."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def make_env(spec: EnvSpec, render_mode: str | None = None) -> gym.Env:
+    """One Gymnasium environment with flat float observations."""
+    extra = {"render_mode": render_mode} if render_mode else {}
+    try:
+        with without_notices():
+            if spec.make is not None:
+                env = spec.make(**spec.kwargs, **extra)
+                if spec.max_episode_steps:
+                    env = TimeLimit(env, spec.max_episode_steps)
+            else:
+                env = gym.make(
+                    spec.id,
+                    max_episode_steps=spec.max_episode_steps,
+                    disable_env_checker=True,
+                    **spec.kwargs,
+                    **extra,
+                )
+    except UserError:
+        raise
+    except Exception as error:  # any constructor of any package can fail in its own way
+        raise UserError(f"{spec.id}: the environment could not be made ({type(error).__name__}: {error}).") from error
+    try:
+        flat = FlattenObservation(env)
+        size = flat.observation_space.shape
+    except NotImplementedError as error:
+        raise UserError(f"{spec.id}: observations are {env.observation_space}, which cannot be flattened.") from error
+    if size is None or len(size) != 1 or size[0] == 0:
+        raise UserError(f"{spec.id}: observations are {env.observation_space}, which cannot be flattened.")
+    return flat
+
+
+@dataclass(frozen=True)
+class EnvShape:
+    """What a policy must know of an environment."""
+
+    env_id: str
+    obs_size: int
+    action_space: ActionSpace
+    max_episode_steps: int | None
+
+    @property
+    def sizes(self) -> EnvSizes:
+        """What demonstrations are compared with."""
+        width = None if self.action_space.discrete else self.action_space.size
+        return EnvSizes(self.env_id, self.obs_size, self.max_episode_steps, width)
+
+
+def shape_of(spec: EnvSpec) -> EnvShape:
+    """Make the environment once and look at it."""
+    env = make_env(spec)
+    try:
+        assert env.observation_space.shape is not None
+        obs_size = int(env.observation_space.shape[0])
+        return EnvShape(spec.id, obs_size, action_space_of(env.action_space, spec.id), spec.max_episode_steps)
+    finally:
+        env.close()
+
+
+def parse_kwargs(text: str) -> dict[str, Any]:
+    """Read `--env-kwargs`: a JSON object."""
+    try:
+        data = json.loads(text or "{}")
+    except json.JSONDecodeError as error:
+        raise UserError(f"--env-kwargs is not JSON ({error}); write it like '{{\"forward_reward_weight\": 2.0}}'.") from error
+    if not isinstance(data, dict):
+        raise UserError("--env-kwargs must be a JSON object, like '{\"forward_reward_weight\": 2.0}'.")
+    return data

@@ -1,0 +1,53 @@
+"""The paper's six tasks as data, with two more beside them."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Task:
+    """One control task: what Gymnasium calls it and what the paper says of it (IDDM, Tables 2 and 4)."""
+
+    name: str
+    env_id: str
+    obs_size: int
+    max_episode_steps: int
+    paper_obs_size: int | None = None
+    paper_expert: float | None = None
+    paper_iddm: float | None = None
+    paper_demo_transitions: int = 50_000
+    note: str = ""
+
+
+TASKS: tuple[Task, ...] = (
+    Task("CartPole", "CartPole-v1", 4, 200, 4, 200.0, 200.0, 5_000, "v1 with the paper's 200 steps"),
+    Task("InvertedPendulum", "InvertedPendulum-v5", 4, 1000, 4, 1000.0, 1000.0),
+    Task(
+        "InvertedDoublePendulum",
+        "InvertedDoublePendulum-v5",
+        9,
+        1000,
+        11,
+        9318.8,
+        9359.7,
+        note="v5 drops two constraint forces that are always zero",
+    ),
+    Task("Hopper", "Hopper-v5", 11, 1000, 11, 3645.7, 3300.9),
+    Task("HalfCheetah", "HalfCheetah-v5", 17, 1000, 17, 5988.7, 5699.3),
+    Task(
+        "Ant",
+        "Ant-v5",
+        105,
+        1000,
+        111,
+        5746.8,
+        2800.4,
+        note="v5 drops the world body's six contact forces, which are always zero",
+    ),
+    Task("Walker2d", "Walker2d-v5", 17, 1000, note="not in the paper"),
+    Task("Humanoid", "Humanoid-v5", 348, 1000, note="not in the paper"),
+)
+
+
+def find_task(name: str) -> Task | None:
+    """The task of this name ("Hopper") or Gymnasium id ("Hopper-v5"), or None."""
+    return next((t for t in TASKS if name.lower() in (t.name.lower(), t.env_id.lower())), None)

@@ -1,0 +1,120 @@
+"""Many environments at once, behind one interface with two backends.
+
+Both backends reset an ended environment on the step *after* its end (next-step autoreset): that step ignores the action and
+yields the first observation of the new episode. It is not a transition of the environment, so the collector marks the
+row invalid; in exchange, every step returns the true successor state, also at the end of an episode.
+"""
+
+import os
+from typing import Literal, NamedTuple, Protocol
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+from iddm.envs.spec import EnvSpec, make_env, without_notices
+from iddm.errors import UserError
+
+Backend = Literal["auto", "envpool", "gymnasium"]
+
+
+class Step(NamedTuple):
+    """What one step of all environments returns; `obs` is the true successor state."""
+
+    obs: np.ndarray
+    reward: np.ndarray
+    terminated: np.ndarray
+    truncated: np.ndarray
+
+
+class VectorEnv(Protocol):
+    """The interface of both backends."""
+
+    def reset(self) -> np.ndarray: ...
+    def step(self, action: np.ndarray) -> Step: ...
+    def close(self) -> None: ...
+
+
+class GymnasiumVector:
+    """Any Gymnasium environment, stepped one after another in this process."""
+
+    def __init__(self, spec: EnvSpec, num_envs: int, seed: int) -> None:
+        makers = [lambda: make_env(spec)] * num_envs
+        self._env = SyncVectorEnv(makers, autoreset_mode=AutoresetMode.NEXT_STEP)
+        self._seed = seed
+
+    def reset(self) -> np.ndarray:
+        return self._env.reset(seed=self._seed)[0].astype(np.float32)
+
+    def step(self, action: np.ndarray) -> Step:
+        obs, reward, terminated, truncated, _ = self._env.step(action)
+        return Step(obs.astype(np.float32), reward.astype(np.float32), terminated, truncated)
+
+    def close(self) -> None:
+        self._env.close()
+
+
+class EnvPoolVector:
+    """EnvPool's C++ environments, stepped by a pool of threads."""
+
+    def __init__(self, spec: EnvSpec, num_envs: int, seed: int) -> None:
+        import envpool
+
+        with without_notices():
+            self._env = envpool.make(
+                spec.id,
+                env_type="gymnasium",
+                num_envs=num_envs,
+                num_threads=min(num_envs, available_cores()),
+                seed=seed,
+                max_episode_steps=spec.max_episode_steps or np.iinfo(np.int32).max,
+            )
+            self._dtype = self._env.action_space.dtype
+            _ = self._env.observation_space  # made on first use, with a notice
+
+    def reset(self) -> np.ndarray:
+        obs, _ = self._env.reset()
+        return obs.reshape(obs.shape[0], -1).astype(np.float32)
+
+    def step(self, action: np.ndarray) -> Step:
+        obs, reward, terminated, truncated, _ = self._env.step(action.astype(self._dtype))
+        flat = obs.reshape(obs.shape[0], -1).astype(np.float32)
+        return Step(flat, reward.astype(np.float32), terminated, truncated)
+
+    def close(self) -> None:
+        self._env.close()
+
+
+def available_cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def envpool_has(spec: EnvSpec) -> bool:
+    """Whether EnvPool is installed and steps this very environment (its own options differ, so only without any)."""
+    try:
+        import envpool
+    except ImportError:
+        return False
+    if not spec.registered or spec.kwargs or spec.id not in envpool.list_all_envs():
+        return False
+    with without_notices():
+        return isinstance(envpool.make_spec(spec.id).observation_space, gym.spaces.Box)
+
+
+def choose_backend(spec: EnvSpec, backend: Backend) -> Literal["envpool", "gymnasium"]:
+    """EnvPool where it has the task, Gymnasium for everything else."""
+    if backend == "gymnasium":
+        return "gymnasium"
+    if envpool_has(spec):
+        return "envpool"
+    if backend == "envpool":
+        options = " with options" if spec.kwargs else ""
+        raise UserError(f"EnvPool does not have {spec.id}{options} on this machine; use --backend gymnasium.")
+    return "gymnasium"
+
+
+def make_vector(spec: EnvSpec, num_envs: int, seed: int, backend: Backend) -> VectorEnv:
+    """`num_envs` copies of the environment, seeded differently."""
+    vector = {"envpool": EnvPoolVector, "gymnasium": GymnasiumVector}[choose_backend(spec, backend)]
+    return vector(spec, num_envs, seed)

@@ -1,0 +1,154 @@
+"""Episodes of a policy in Gymnasium itself: evaluation by the environment's own return, and demonstrations."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from iddm.demos import Demos
+from iddm.envs import EnvSpec, make_env, resolve
+from iddm.envs.spec import MakeEnv
+from iddm.errors import UserError
+from iddm.policy import Policy
+
+EVALUATION_SEED = 1_000_000
+"""First seed of evaluation episodes; training draws its seeds from elsewhere."""
+
+Act = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Episode:
+    """One episode: T+1 observations, T actions and rewards."""
+
+    observations: np.ndarray
+    actions: np.ndarray
+    rewards: np.ndarray
+    terminated: bool
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The environment's own returns of some episodes."""
+
+    env: str
+    returns: np.ndarray
+
+    @property
+    def mean(self) -> float:
+        return float(self.returns.mean())
+
+    @property
+    def std(self) -> float:
+        return float(self.returns.std())
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "env": self.env,
+            "mean": self.mean,
+            "std": self.std,
+            "episodes": len(self.returns),
+            "returns": self.returns.tolist(),
+        }
+
+
+def env_of(policy: Policy) -> EnvSpec:
+    """The environment that a policy was learned in."""
+    about = policy.config
+    return resolve(about["env"], about.get("max_episode_steps"), about.get("env_kwargs"))
+
+
+def run_episodes(act: Act, spec: EnvSpec, episodes: int, seed: int, side_by_side: int = 10) -> list[Episode]:
+    """`episodes` episodes, of which number i starts from seed + i; `act` maps observations [n, obs] to actions."""
+    if episodes < 1:
+        raise UserError("The number of episodes must be at least 1.")
+    waiting = list(range(episodes))[::-1]
+    envs = [make_env(spec) for _ in range(min(episodes, side_by_side))]
+    try:
+        going = {i: _Recorder(env, waiting.pop(), seed) for i, env in enumerate(envs)}
+        done: dict[int, Episode] = {}
+        while going:
+            actions = act(np.stack([recorder.observations[-1] for recorder in going.values()]))
+            for (i, recorder), action in zip(list(going.items()), actions, strict=True):
+                if recorder.step(action):
+                    done[recorder.number] = recorder.episode()
+                    del going[i]
+                    if waiting:
+                        going[i] = _Recorder(envs[i], waiting.pop(), seed)
+        return [done[number] for number in range(episodes)]
+    finally:
+        for env in envs:
+            env.close()
+
+
+class _Recorder:
+    def __init__(self, env: Any, number: int, seed: int) -> None:
+        self._env, self.number = env, number
+        self.observations = [env.reset(seed=seed + number)[0].astype(np.float32)]
+        self.actions: list[np.ndarray] = []
+        self.rewards: list[float] = []
+        self.terminated = False
+
+    def step(self, action: np.ndarray) -> bool:
+        obs, reward, terminated, truncated, _ = self._env.step(action)
+        self.observations.append(obs.astype(np.float32))
+        self.actions.append(np.asarray(action))
+        self.rewards.append(float(reward))
+        self.terminated = bool(terminated)
+        return bool(terminated or truncated)
+
+    def episode(self) -> Episode:
+        return Episode(np.stack(self.observations), np.stack(self.actions), np.array(self.rewards), self.terminated)
+
+
+def evaluate(
+    policy: Policy | str,
+    env: str | MakeEnv | None = None,
+    episodes: int = 50,
+    seed: int = EVALUATION_SEED,
+    stochastic: bool = False,
+) -> Evaluation:
+    """Mean-action returns of a policy (or of "random" actions) in its own environment, or in `env`."""
+    if isinstance(policy, str) and policy != "random":
+        raise UserError(f"evaluate takes a policy or 'random', and got '{policy}'; read a file with iddm.load_policy.")
+    if isinstance(policy, str):
+        if env is None:
+            raise UserError("Random actions need an environment: evaluate('random', env=...).")
+        spec = resolve(env)
+        act = _random_actions(spec, seed)
+    else:
+        spec = resolve(env) if env is not None else env_of(policy)
+        act = _actions_of(policy, spec, seed, stochastic)
+    runs = run_episodes(act, spec, episodes, seed)
+    return Evaluation(spec.id, np.array([run.rewards.sum() for run in runs]))
+
+
+def _actions_of(policy: Policy, spec: EnvSpec, seed: int, stochastic: bool) -> Act:
+    rng = np.random.default_rng(seed) if stochastic else None
+    return lambda obs: policy.predict(obs, rng)
+
+
+def _random_actions(spec: EnvSpec, seed: int) -> Act:
+    env = make_env(spec)
+    env.action_space.seed(seed)
+    return lambda obs: np.stack([env.action_space.sample() for _ in obs])
+
+
+def record_demos(
+    policy: Policy,
+    episodes: int,
+    with_actions: bool = False,
+    stochastic: bool = False,
+    seed: int = EVALUATION_SEED // 2,
+) -> Demos:
+    """Demonstrations by a policy in its own environment: states alone, unless actions are asked for."""
+    spec = env_of(policy)
+    runs = run_episodes(_actions_of(policy, spec, seed, stochastic), spec, episodes, seed)
+    return Demos(
+        observations=tuple(run.observations for run in runs),
+        actions=tuple(run.actions for run in runs) if with_actions else None,
+        episode_returns=np.array([run.rewards.sum() for run in runs]),
+        terminated=np.array([run.terminated for run in runs]),
+        metadata={"environment": spec.id, "recorded_from": policy.config, "stochastic": stochastic, "seed": seed},
+    )

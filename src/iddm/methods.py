@@ -1,0 +1,60 @@
+"""Methods as values: each is a tuple of reward terms. Two presets: ours, and the paper's table to the letter.
+
+A new adversarial method is a new line here.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from iddm.errors import UserError
+from iddm.ppo import PPO as PPOSettings
+from iddm.rewards import Adversarial, EnvironmentReward, MutualInformation, PolicyEntropy, Term
+
+Preset = Literal["tuned", "paper"]
+
+
+@dataclass(frozen=True)
+class Method:
+    """What pays the agent, and the settings of the loop that this method wants to differ."""
+
+    terms: tuple[Term, ...]
+    about: str
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+# Ours: the recipe that holds on all tasks we tried (docs/methods/settings.md).
+TUNED: dict[str, Method] = {
+    "iddm": Method(
+        (Adversarial(), PolicyEntropy(0.001), MutualInformation(0.05)),
+        "inverse dynamics disagreement minimisation, from states alone",
+    ),
+    "gaifo": Method((Adversarial(),), "matches (s, s'), from states alone"),
+    "gaifo-s": Method((Adversarial(sees=("s",)),), "matches s, from states alone"),
+    "gail": Method((Adversarial(sees=("s", "a")), PolicyEntropy(0.001)), "matches (s, a): needs the expert's actions"),
+    "ppo": Method((EnvironmentReward(),), "learns from the environment's own reward: makes experts"),
+}
+
+# The paper's Table 3. What it does not name stays out: no gradient penalty, no annealing, unit initial noise, raw PMI.
+_plain = Adversarial(gradient_penalty=0.0)
+_paper_settings: dict[str, Any] = {"ppo": PPOSettings(anneal=False), "log_std_init": 0.0}
+_paper_mi = MutualInformation(0.1, "mine", standardise=False, updates=50, first_updates=10_000, batch_size=512, hidden=(512, 512))
+PAPER: dict[str, Method] = {
+    name: replace(TUNED[name], terms=terms, settings=_paper_settings)
+    for name, terms in {
+        "iddm": (_plain, PolicyEntropy(0.01), _paper_mi),
+        "gaifo": (_plain,),
+        "gaifo-s": (replace(_plain, sees=("s",)),),
+        "gail": (replace(_plain, sees=("s", "a")), PolicyEntropy(0.01)),
+        "ppo": (EnvironmentReward(),),
+    }.items()
+}
+
+
+def find_method(name: str, preset: Preset = "tuned") -> Method:
+    """The method of this name."""
+    presets = {"tuned": TUNED, "paper": PAPER}
+    if preset not in presets:
+        raise UserError(f"Preset '{preset}' is unknown; there are {', '.join(presets)}.")
+    if name not in TUNED:
+        raise UserError(f"Method '{name}' is unknown; there are {', '.join(TUNED)}.")
+    return presets[preset][name]

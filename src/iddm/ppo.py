@@ -1,0 +1,170 @@
+"""Proximal policy optimisation: advantages, loss, and one traced update."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
+
+from iddm.nets import MLP, Policy
+
+
+@dataclass(frozen=True)
+class PPO:
+    """Settings of the policy's update."""
+
+    learning_rate: float = 3e-4
+    """Adam's rate for policy and value."""
+    anneal: bool = True
+    """Lower the rate linearly to zero over the run."""
+    epochs: int = 10
+    """Passes over each rollout."""
+    batch_size: int = 512
+    """Rows a gradient step."""
+    discount: float = 0.99
+    """The paper's γ."""
+    gae_decay: float = 0.95
+    """λ of the generalised advantage estimate."""
+    clip: float = 0.2
+    """How far the probability ratio may move."""
+    value_weight: float = 0.5
+    """Weight of the value's loss beside the policy's."""
+    max_grad_norm: float = 0.5
+    """The joint gradient is scaled down to this norm."""
+
+
+def gae(
+    reward: Float[Array, "T N"],
+    value: Float[Array, "T N"],
+    next_value: Float[Array, "T N"],
+    terminated: Bool[Array, "T N"],
+    boundary: Bool[Array, "T N"],
+    discount: float,
+    decay: float,
+) -> Float[Array, "T N"]:
+    """Generalised advantages, A_t = δ_t + γλ A_{t+1}, with δ_t = r_t + γ V(s'_t) − V(s_t)   (Schulman et al. 2016, Eq. 16).
+
+    V(s') is zero where an episode truly ended (`terminated`). The sum stops at every `boundary` (end or time limit): a
+    truncated episode bootstraps from the value of its true successor.
+    """
+    delta = reward + discount * jnp.where(terminated, 0.0, next_value) - value
+
+    def step(later: Float[Array, " N"], now: tuple[Array, Array]) -> tuple[Array, Array]:
+        delta_t, boundary_t = now
+        advantage = delta_t + discount * decay * jnp.where(boundary_t, 0.0, later)
+        return advantage, advantage
+
+    _, advantages = jax.lax.scan(step, jnp.zeros_like(delta[0]), (delta, boundary), reverse=True)
+    return advantages
+
+
+class ValueFunction(eqx.Module):
+    """V(s) = μ + σ·net(s), with μ and σ following the targets and the last layer corrected so that V does not jump (PopArt)."""
+
+    net: MLP
+    mean: Float[Array, ""]
+    second: Float[Array, ""]
+    weight: Float[Array, ""]
+    """How much of the moving averages is data: corrects their start at zero."""
+    rate: float = eqx.field(static=True, default=0.05)
+
+    @staticmethod
+    def start(net: MLP) -> "ValueFunction":
+        return ValueFunction(net, jnp.zeros(()), jnp.zeros(()), jnp.zeros(()))  # three buffers: they are donated
+
+    def scale(self) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        weight = jnp.maximum(self.weight, 1e-8)
+        mean = self.mean / weight
+        std = jnp.sqrt(jnp.maximum(self.second / weight - mean**2, 1e-8))
+        fresh = self.weight == 0
+        return jnp.where(fresh, 0.0, mean), jnp.where(fresh, 1.0, std)
+
+    def __call__(self, s: Float[Array, "*b obs"]) -> Float[Array, "*b"]:
+        mean, std = self.scale()
+        return mean + std * self.net(s)[..., 0]
+
+    def normalise(self, target: Float[Array, "*b"]) -> Float[Array, "*b"]:
+        mean, std = self.scale()
+        return (target - mean) / std
+
+    def follow(self, target: Float[Array, " rows"], valid: Float[Array, " rows"]) -> "ValueFunction":
+        """Move μ and σ towards the targets' without changing V anywhere."""
+        n = valid.sum()
+        batch_mean, batch_second = (valid @ target) / n, (valid @ target**2) / n
+        moved = ValueFunction(
+            self.net,
+            self.mean + self.rate * (batch_mean - self.mean),
+            self.second + self.rate * (batch_second - self.second),
+            self.weight + self.rate * (1 - self.weight),
+        )
+        (old_mean, old_std), (mean, std) = self.scale(), moved.scale()
+        weight, bias = (
+            self.net.weights[-1] * old_std / std,
+            (old_mean + old_std * self.net.biases[-1] - mean) / std,
+        )
+        net = eqx.tree_at(lambda m: (m.weights[-1], m.biases[-1]), self.net, (weight, bias))
+        return eqx.tree_at(lambda v: v.net, moved, net)
+
+
+class PPOBatch(NamedTuple):
+    """The rows of a rollout that the update needs."""
+
+    s: Float[Array, "rows obs"]
+    action: Float[Array, "rows actions"] | Int[Array, " rows"]
+    log_prob: Float[Array, " rows"]
+    advantage: Float[Array, " rows"]
+    target: Float[Array, " rows"]
+    valid: Float[Array, " rows"]
+
+
+def ppo_loss(learned: tuple[Policy, MLP], batch: PPOBatch, settings: PPO) -> tuple[Float[Array, ""], dict[str, Float[Array, ""]]]:
+    """−E[min(ρ A, clip(ρ, 1−ε, 1+ε) A)] + c E[(V − target)²]   (Schulman et al. 2017, Eq. 9), over the valid rows."""
+    policy, value_net = learned
+    total = jnp.maximum(batch.valid.sum(), 1.0)
+    log_ratio = policy.log_prob(batch.s, batch.action) - batch.log_prob
+    ratio = jnp.exp(log_ratio)
+    clipped = jnp.clip(ratio, 1 - settings.clip, 1 + settings.clip)
+    gain = jnp.minimum(ratio * batch.advantage, clipped * batch.advantage)
+    policy_loss = -(batch.valid @ gain) / total
+    value_loss = (batch.valid @ (value_net(batch.s)[..., 0] - batch.target) ** 2) / total
+    approx_kl = (batch.valid @ (ratio - 1 - log_ratio)) / total
+    loss = policy_loss + settings.value_weight * value_loss
+    return loss, {"policy_loss": policy_loss, "value_loss": value_loss, "approx_kl": approx_kl}
+
+
+def optimiser(max_grad_norm: float) -> optax.GradientTransformation:
+    """Adam on clipped gradients; the rate is applied where it is known."""
+    return optax.chain(optax.clip_by_global_norm(max_grad_norm), optax.scale_by_adam(eps=1e-5))
+
+
+def ppo_update(
+    learned: tuple[Policy, MLP],
+    opt_state: PyTree,
+    batch: PPOBatch,
+    key: PRNGKeyArray,
+    learning_rate: Float[Array, ""],
+    settings: PPO,
+) -> tuple[tuple[Policy, MLP], PyTree, dict[str, Float[Array, ""]]]:
+    """All epochs over one rollout, every row once an epoch (but for those that do not fill a batch)."""
+    optimise = optimiser(settings.max_grad_norm)
+    num_rows = batch.s.shape[0]
+    batch_size = min(settings.batch_size, num_rows)
+    num_batches = num_rows // batch_size
+
+    def step(carry: PyTree, rows: PPOBatch) -> tuple[PyTree, dict[str, Array]]:
+        learned, opt_state = carry
+        grads, metrics = jax.grad(ppo_loss, has_aux=True)(learned, rows, settings)
+        updates, opt_state = optimise.update(grads, opt_state)
+        learned = eqx.apply_updates(learned, jax.tree.map(lambda u: -learning_rate * u, updates))
+        return (learned, opt_state), metrics
+
+    def epoch(carry: PyTree, key: PRNGKeyArray) -> tuple[PyTree, dict[str, Array]]:
+        order = jax.random.permutation(key, num_rows)[: num_batches * batch_size]
+        shuffled = jax.tree.map(lambda x: x[order].reshape(num_batches, batch_size, *x.shape[1:]), batch)
+        return jax.lax.scan(step, carry, shuffled)
+
+    (learned, opt_state), metrics = jax.lax.scan(epoch, (learned, opt_state), jax.random.split(key, settings.epochs))
+    return learned, opt_state, jax.tree.map(lambda x: x[-1].mean(), metrics)

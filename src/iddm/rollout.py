@@ -1,0 +1,99 @@
+"""What the agent did: rollouts, and the transitions that reward terms see."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from iddm.envs.vector import VectorEnv
+from iddm.spaces import ActionSpace
+
+
+class Rollout(NamedTuple):
+    """`T` steps of `N` environments. `next_obs` is the true successor, also where an episode ends."""
+
+    obs: Float[np.ndarray, "T N obs"]
+    action: Float[np.ndarray, "T N actions"] | Int[np.ndarray, "T N"]
+    next_obs: Float[np.ndarray, "T N obs"]
+    env_reward: Float[np.ndarray, "T N"]
+    terminated: Bool[np.ndarray, "T N"]
+    truncated: Bool[np.ndarray, "T N"]
+    valid: Bool[np.ndarray, "T N"]
+    """False on the row that an autoreset makes: the action was ignored, and the successor is a new episode's start."""
+
+
+class Collector:
+    """Steps the environments and remembers where they are; also keeps the returns of the episodes that ended."""
+
+    def __init__(self, env: VectorEnv, space: ActionSpace) -> None:
+        self._env = env
+        self._space = space
+        self._obs = env.reset()
+        self._ended = np.zeros(len(self._obs), bool)
+        self._return = np.zeros(len(self._obs))
+        self._length = np.zeros(len(self._obs), int)
+
+    def collect(self, act: Callable[[np.ndarray, int], np.ndarray], num_steps: int) -> tuple[Rollout, list[float]]:
+        """`num_steps` steps with `act(obs, t)`, and the returns of the episodes that ended on the way."""
+        rows, finished = [], []
+        for t in range(num_steps):
+            action = np.asarray(act(self._obs, t))
+            step = self._env.step(self._space.to_env(action))
+            valid = ~self._ended
+            rows.append(Rollout(self._obs, action, step.obs, step.reward, step.terminated, step.truncated, valid))
+            self._return = np.where(valid, self._return + step.reward, 0.0)
+            self._ended = (step.terminated | step.truncated) & valid
+            finished += self._return[self._ended].tolist()
+            self._obs = step.obs
+        return Rollout(*map(np.stack, zip(*rows, strict=True))), finished
+
+    def close(self) -> None:
+        self._env.close()
+
+
+class Transitions(NamedTuple):
+    """Rows (s, a, s') with normalised states and encoded actions; `a` is None where nobody recorded it."""
+
+    s: Float[Array, "rows obs"]
+    a: Float[Array, "rows features"] | None
+    s_next: Float[Array, "rows obs"]
+
+    def take(self, rows: Int[Array, " n"]) -> "Transitions":
+        return Transitions(self.s[rows], None if self.a is None else self.a[rows], self.s_next[rows])
+
+    def inputs(self, sees: tuple[str, ...]) -> Float[Array, "rows inputs"]:
+        """The chosen parts side by side, e.g. ("s", "s_next")."""
+        return jnp.concatenate([getattr(self, part) for part in sees], axis=-1)
+
+
+class AgentBatch(NamedTuple):
+    """A rollout as the reward terms see it: its T·N rows, flat."""
+
+    transitions: Transitions
+    log_prob: Float[Array, " rows"]
+    env_reward: Float[Array, " rows"]
+    valid: Float[Array, " rows"]
+
+    def sample(self, key: PRNGKeyArray, n: int) -> Transitions:
+        """`n` valid rows, drawn independently."""
+        order = jnp.argsort(-self.valid, stable=True)  # valid rows first
+        draw = jnp.floor(jax.random.uniform(key, (n,)) * self.valid.sum()).astype(int)
+        return self.transitions.take(order[draw])
+
+
+class ExpertData(NamedTuple):
+    """Demonstrations on the device: all rows, and the indices of those whose successor is the next row."""
+
+    rows: Float[Array, "rows obs"]
+    starts: Int[Array, " transitions"]
+    actions: Float[Array, "transitions features"] | None
+
+    def sample(self, key: PRNGKeyArray, n: int, normalise: Callable[[Array], Array]) -> Transitions:
+        """`n` transitions, drawn independently."""
+        which = jax.random.randint(key, (n,), 0, self.starts.shape[0])
+        i = self.starts[which]
+        a = None if self.actions is None else self.actions[which]
+        return Transitions(normalise(self.rows[i]), a, normalise(self.rows[i + 1]))

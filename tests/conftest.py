@@ -1,0 +1,62 @@
+"""What tests share. Demonstrations are made here with a hand-written expert, so that no test needs a long training."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+# Tests compile the same code again and again: keep it, for the processes that tests start too.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache" / "jax"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+
+import numpy as np
+import pytest
+
+from iddm.demos import Demos, save_demos
+from iddm.envs import resolve
+from iddm.evaluation import run_episodes
+
+SHARED = Path(__file__).parents[2] / "shared" / "demos"
+
+
+@pytest.fixture(scope="session")
+def shared_demos() -> Callable[[str], Path]:
+    """Path of a file of others' demonstrations; the test is skipped where they are absent."""
+
+    def find(name: str) -> Path:
+        if not (SHARED / name).is_file():
+            pytest.skip(f"../shared/demos/{name} is not here")
+        return SHARED / name
+
+    return find
+
+
+def balance_pole(obs: np.ndarray) -> np.ndarray:
+    """A linear controller that keeps CartPole up."""
+    return (obs @ np.array([0.1, 0.5, 3.0, 1.0]) > 0).astype(int)
+
+
+@pytest.fixture(scope="session")
+def cartpole_demos() -> Demos:
+    episodes = run_episodes(balance_pole, resolve("CartPole"), 5, seed=0)
+    return Demos(
+        observations=tuple(e.observations for e in episodes),
+        actions=tuple(e.actions for e in episodes),
+        episode_returns=np.array([e.rewards.sum() for e in episodes]),
+    )
+
+
+@pytest.fixture(scope="session")
+def hopper_demos() -> Demos:
+    """A few short, bad episodes: enough to run on, not to learn from."""
+    episodes = run_episodes(lambda obs: np.tanh(obs[:, 5:8]).astype(np.float32), resolve("Hopper-v5"), 4, seed=0)
+    return Demos(observations=tuple(e.observations for e in episodes), actions=tuple(e.actions for e in episodes))
+
+
+@pytest.fixture
+def hopper_file(hopper_demos: Demos, tmp_path: Path) -> Path:
+    save_demos(hopper_demos, tmp_path / "hopper.npz")
+    return tmp_path / "hopper.npz"
+
+
+TINY = {"steps": 1024, "num_envs": 4, "rollout_length": 64, "hidden": (16, 16), "checkpoint_every": 2}
+"""Settings of a run of four small iterations."""

@@ -1,0 +1,180 @@
+"""Commands as a user types them. Bad input is one sentence on stderr, exit code 2, and nothing on disk is harmed."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import iddm
+from iddm.cli import main
+from iddm.demos import Demos, save_demos
+
+SMALL = ["--steps", "512", "--num-envs", "4", "--rollout-length", "64", "--hidden", "16", "16"]
+
+
+@pytest.fixture(scope="module")
+def trained(cartpole_demos, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("cli")
+    save_demos(cartpole_demos.states_only(), folder / "demos.npz")
+    out = folder / "run"
+    assert main(["train", "CartPole", "--demos", str(folder / "demos.npz"), "--method", "gaifo", "--out", str(out), *SMALL]) == 0
+    return out
+
+
+def test_train_leaves_a_run_directory(trained: Path) -> None:
+    assert {p.name for p in trained.iterdir()} >= {"config.json", "metrics.csv", "policy.safetensors"}
+    run = iddm.Run.open(trained)
+    assert run.config.max_episode_steps is None
+    assert run.policy.config["max_episode_steps"] == 200
+    assert len(run.metrics()) == 2
+
+
+def test_eval_prints_one_json_object(trained: Path, capsys) -> None:
+    assert main(["eval", str(trained), "--episodes", "3", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert set(result) == {"env", "mean", "std", "episodes", "returns"}
+    assert result["episodes"] == len(result["returns"]) == 3
+    assert result["mean"] == pytest.approx(np.mean(result["returns"]))
+
+
+def test_evaluation_is_repeatable_and_does_not_depend_on_how_many_run_side_by_side(trained: Path) -> None:
+    from iddm.evaluation import env_of, run_episodes
+
+    policy = iddm.load_policy(trained)
+    one, many = (run_episodes(policy.predict, env_of(policy), 5, 0, side_by_side=n) for n in (1, 4))
+    assert [e.rewards.sum() for e in one] == [e.rewards.sum() for e in many]
+    sampled = [iddm.evaluate(policy, episodes=3, stochastic=True).returns.tolist() for _ in range(2)]
+    assert sampled[0] == sampled[1]
+
+
+def test_demos_are_states_only_unless_actions_are_asked_for(trained: Path, tmp_path: Path, capsys) -> None:
+    plain, full = tmp_path / "plain.npz", tmp_path / "full.npz"
+    assert main(["demos", str(trained), "--episodes", "2", "--out", str(plain)]) == 0
+    assert main(["demos", str(trained), "--episodes", "2", "--out", str(full), "--with-actions"]) == 0
+    assert iddm.load_demos(plain).actions is None
+    demos = iddm.load_demos(full)
+    assert demos.actions is not None
+    assert demos.lengths.tolist() == [len(a) for a in demos.actions]
+    assert main(["inspect", str(plain), "--env", "CartPole"]) == 0
+    assert "2 episodes" in capsys.readouterr().out
+
+
+def test_recorded_demonstrations_with_actions_train_gail(trained: Path, tmp_path: Path) -> None:
+    main(["demos", str(trained), "--episodes", "2", "--out", str(tmp_path / "d.npz"), "--with-actions"])
+    args = ["train", "CartPole", "--demos", str(tmp_path / "d.npz"), "--method", "gail", "--out", str(tmp_path / "run"), *SMALL]
+    assert main(args) == 0
+
+
+def test_report_writes_a_page_that_escapes_what_it_shows(trained: Path, tmp_path: Path, capsys) -> None:
+    page = tmp_path / "report.html"
+    assert main(["report", str(trained), "--out", str(page), "--episodes", "2"]) == 0
+    out = capsys.readouterr().out
+    assert "random actions" in out
+    assert "of the expert" in out
+    text = page.read_text()
+    assert text.count("<svg") == 1
+    assert "<script" not in text
+    assert 'src="http' not in text
+
+
+def test_every_flag_is_a_setting_of_the_method(capsys) -> None:
+    with pytest.raises(SystemExit):
+        main(["train", "--method", "iddm", "--help"])
+    shown = capsys.readouterr().out
+    for flag in ("--mi.weight", "--entropy.weight", "--adversarial.gradient-penalty", "--ppo.clip", "--seed", "--backend"):
+        assert flag in shown
+    with pytest.raises(SystemExit):
+        main(["train", "--method", "gaifo", "--help"])
+    assert "--mi.weight" not in capsys.readouterr().out
+
+
+def bad_file(folder: Path, kind: str) -> Path:
+    path = folder / f"{kind}.npz"
+    good = np.zeros((12, 11), np.float32)
+    if kind == "nan":
+        good[7, 3] = np.nan
+        np.savez(path, observations=good)
+    elif kind == "width":
+        np.savez(path, observations=np.zeros((12, 9), np.float32))
+    elif kind == "one_row":
+        np.savez(path, observations=good[:1])
+    elif kind == "empty":
+        np.savez(path, observations=good[:0])
+    elif kind == "pickle":
+        np.savez(path, observations=np.array([good, None], dtype=object))
+    elif kind == "garbage":
+        path.write_bytes(b"not an archive")
+    elif kind == "good":
+        save_demos(Demos(observations=(good + np.arange(12, dtype=np.float32)[:, None],)), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "words"),
+    [
+        ("missing", [], "missing.npz"),
+        ("garbage", [], "garbage.npz"),
+        ("pickle", [], "pickle"),
+        ("nan", [], "NaN in column 3"),
+        ("width", [], "9 columns"),
+        ("one_row", [], "one_row.npz"),
+        ("empty", [], "empty.npz"),
+        ("good", ["--method", "gail"], "needs the expert's actions"),
+        ("good", ["--method", "gailx"], "unknown; there are iddm"),
+        ("good", ["--demo-episodes", "5"], "episode"),
+        ("good", ["--steps", "0"], "steps"),
+        ("good", ["--env-kwargs", "{bad"], "JSON"),
+        ("good", ["--backend", "envpool", "--env-kwargs", '{"ctrl_cost_weight": 0.1}'], "use --backend gymnasium"),
+    ],
+)
+def test_bad_input_to_train_is_one_sentence_and_writes_nothing(
+    kind: str, more: list[str], words: str, tmp_path: Path, capsys
+) -> None:
+    file, out = bad_file(tmp_path, kind), tmp_path / "run"
+    assert main(["train", "Hopper-v5", "--demos", str(file), "--out", str(out), *more]) == 2
+    error = capsys.readouterr().err
+    assert words in error
+    assert error.startswith("iddm: ")
+    assert error.strip().count("\n") == 0
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["train", "Hoper-v5"], "Did you mean"),
+        (["train", "Pendulum-v1"], "no bundled demonstrations"),
+        (["train", "--resume", "nowhere"], "no run here"),
+        (["eval", "nowhere"], "no policy here"),
+        (["eval", "random"], "need an environment"),
+        (["inspect", "nowhere.npz"], "nowhere.npz"),
+        (["report", "nowhere"], "no run here"),
+        (["trian"], "no command 'trian'"),
+    ],
+)
+def test_bad_commands_are_one_sentence(args: list[str], words: str, capsys, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(args) == 2
+    error = capsys.readouterr().err
+    assert words in error
+    assert "Traceback" not in error
+    assert not list(tmp_path.iterdir())
+
+
+def test_unfinished_run_cannot_be_evaluated(trained: Path, tmp_path: Path, capsys) -> None:
+    (tmp_path / "config.json").write_bytes((trained / "config.json").read_bytes())
+    assert main(["eval", str(tmp_path)]) == 2
+    assert main(["report", str(tmp_path)]) == 2
+    assert "not finished" in capsys.readouterr().err
+
+
+def test_others_demonstrations_train_after_inspection(shared_demos, tmp_path: Path, capsys) -> None:
+    file = shared_demos("opolo/Ant.npz")
+    assert main(["inspect", str(file), "--env", "Ant-v5"]) == 2
+    assert "include_cfrc_ext_in_observation" in capsys.readouterr().out
+    kwargs = '{"include_cfrc_ext_in_observation": false}'
+    assert main(["inspect", str(file), "--env", "Ant-v5", "--env-kwargs", kwargs]) == 0
+    args = ["train", "Ant-v5", "--env-kwargs", kwargs, "--demos", str(file), "--method", "gaifo", "--out", str(tmp_path / "run")]
+    assert main([*args, *SMALL]) == 0
+    assert main(["eval", str(tmp_path / "run"), "--episodes", "1"]) == 0

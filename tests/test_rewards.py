@@ -1,0 +1,183 @@
+"""Reward terms: what they see, what they pay, and what the methods are made of."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from iddm.errors import UserError
+from iddm.methods import PAPER, TUNED, find_method
+from iddm.nets import Normaliser, make_policy
+from iddm.rewards import Adversarial, MutualInformation, PolicyEntropy
+from iddm.rewards.adversarial import discriminator_loss, gradient_penalty, imitation_reward
+from iddm.rollout import AgentBatch, ExpertData, Transitions
+from iddm.spaces import ActionSpace
+
+OBS, ACT, ROWS = 3, 2, 256
+
+
+def agent_batch(seed: int = 0, shift: float = 0.0) -> AgentBatch:
+    k = jax.random.split(jax.random.PRNGKey(seed), 3)
+    s = jax.random.normal(k[0], (ROWS, OBS)) + shift
+    a = jax.random.uniform(k[1], (ROWS, ACT), minval=-1)
+    s_next = s + 0.1 * jax.random.normal(k[2], (ROWS, OBS))
+    return AgentBatch(Transitions(s, a, s_next), jnp.linspace(-3, 0, ROWS), jnp.ones(ROWS), jnp.ones(ROWS))
+
+
+def expert(with_actions: bool = False) -> ExpertData:
+    rows = 2 + jax.random.normal(jax.random.PRNGKey(9), (ROWS + 1, OBS))
+    actions = jnp.zeros((ROWS, ACT)) if with_actions else None
+    return ExpertData(rows, jnp.arange(ROWS), actions)
+
+
+IDENTITY = Normaliser(jnp.zeros(()), jnp.zeros(OBS), jnp.ones(OBS), None, None, clip=1e6)
+
+
+def trained(term, demos: ExpertData | None = None, iterations: int = 20):
+    state = term.init(jax.random.PRNGKey(0), OBS, ACT)
+    update = jax.jit(lambda state, key: term.update(state, agent_batch(), demos, IDENTITY, key))
+    for i in range(iterations):
+        state, metrics = update(state, jax.random.PRNGKey(i))
+    return state, metrics
+
+
+def test_discriminator_loss_is_that_of_algorithm_1() -> None:
+    on_expert, on_agent = jnp.array([2.0, -1.0]), jnp.array([0.5, -3.0])
+    d = lambda logit: 1 / (1 + np.exp(logit))  # the paper's D: the probability of *agent*  # noqa: E731
+    expected = -np.log(d(on_agent)).mean() - np.log(1 - d(on_expert)).mean()
+    assert discriminator_loss(on_expert, on_agent) == pytest.approx(expected, rel=1e-5)
+
+
+def test_reward_is_the_negative_of_the_papers_cost() -> None:
+    logits = jnp.array([-2.0, 0.0, 3.0])
+    cost = jnp.log(jax.nn.sigmoid(-logits))  # log D(s, s')
+    np.testing.assert_allclose(imitation_reward(logits, "softplus"), -cost, rtol=1e-5)
+    both = imitation_reward(logits, "softplus") + imitation_reward(logits, "log_expert")
+    np.testing.assert_allclose(both, imitation_reward(logits, "logit"), atol=1e-6)
+
+
+def test_gradient_penalty_is_zero_for_a_unit_slope() -> None:
+    unit = lambda x: x[:, :1]  # noqa: E731
+    assert gradient_penalty(unit, jnp.ones((4, 3))) == pytest.approx(0, abs=1e-9)
+    assert gradient_penalty(lambda x: 3 * x[:, :1], jnp.ones((4, 3))) == pytest.approx(4, rel=1e-5)
+
+
+def test_discriminator_learns_to_tell_the_two_apart_and_pays_for_likeness() -> None:
+    term = Adversarial(hidden=(32,), learning_rate=3e-3)
+    state, metrics = trained(term, expert())
+    assert metrics["expert_accuracy"] > 0.9
+    assert metrics["agent_accuracy"] > 0.9
+    far, near = agent_batch(1), agent_batch(1, shift=2.0)
+    assert term.reward(state, near, jax.random.PRNGKey(0)).mean() > term.reward(state, far, jax.random.PRNGKey(0)).mean() + 0.5
+
+
+@pytest.mark.parametrize(("sees", "blind_to"), [(("s", "s_next"), "a"), (("s",), "s_next"), (("s", "a"), "s_next")])
+def test_reward_ignores_what_the_discriminator_does_not_see(sees, blind_to: str) -> None:
+    term = Adversarial(sees=sees, hidden=(16,))
+    state = term.init(jax.random.PRNGKey(0), OBS, ACT)
+    batch = agent_batch()
+    changed = batch._replace(transitions=batch.transitions._replace(**{blind_to: getattr(batch.transitions, blind_to) + 1}))
+    np.testing.assert_array_equal(*(term.reward(state, b, jax.random.PRNGKey(0)) for b in (batch, changed)))
+    seen = batch._replace(transitions=batch.transitions._replace(**{sees[-1]: getattr(batch.transitions, sees[-1]) + 1}))
+    assert (term.reward(state, seen, jax.random.PRNGKey(0)) != term.reward(state, batch, jax.random.PRNGKey(0))).any()
+
+
+def test_entropy_pays_the_negative_log_probability() -> None:
+    batch = agent_batch()
+    np.testing.assert_allclose(PolicyEntropy(0.01).reward((), batch, jax.random.PRNGKey(0)), -0.01 * batch.log_prob)
+
+
+def test_mean_pay_for_entropy_is_the_entropy() -> None:
+    policy = make_policy(jax.random.PRNGKey(0), OBS, ActionSpace(2, False, (-1.0, -1.0), (1.0, 1.0), shape=(2,)), (8,), -0.5)
+    s = jax.random.normal(jax.random.PRNGKey(1), (50_000, OBS))
+    a = policy.sample(s, policy.noise(jax.random.PRNGKey(2), (50_000,)))
+    assert -policy.log_prob(s, a).mean() == pytest.approx(float(policy.entropy(s)[0]), abs=0.02)
+
+
+def test_information_pay_is_standardised_over_the_valid_rows() -> None:
+    term = MutualInformation(0.5, hidden=(32,), learning_rate=3e-3, updates=30, first_updates=30)
+    state, metrics = trained(term)
+    batch = agent_batch()
+    batch = batch._replace(valid=batch.valid.at[::4].set(0.0))
+    pay = np.asarray(term.reward(state, batch, jax.random.PRNGKey(0)))[np.asarray(batch.valid) > 0]
+    assert pay.mean() == pytest.approx(0, abs=1e-5)
+    assert pay.std() == pytest.approx(0.5, rel=1e-3)
+    assert metrics["information"] > 0.5
+
+
+def test_first_iteration_of_the_critic_takes_its_own_number_of_updates() -> None:
+    counts = []
+    for first in (0, 30):
+        term = MutualInformation(hidden=(16,), updates=0, first_updates=first)
+        state = term.init(jax.random.PRNGKey(0), OBS, ACT)
+        for _ in range(2):
+            state, _ = term.update(state, agent_batch(), None, IDENTITY, jax.random.PRNGKey(1))
+        counts.append(int(state.opt_state[0].count))
+    assert counts == [0, 30]
+
+
+@pytest.mark.parametrize("estimator", ["mine", "js", "infonce"])
+def test_every_estimator_pays_finite_bounded_rewards(estimator) -> None:
+    term = MutualInformation(1.0, estimator, standardise=False, clip=3.0, hidden=(16,))
+    state, _ = trained(term, iterations=3)
+    pay = term.reward(state, agent_batch(), jax.random.PRNGKey(0))
+    assert jnp.isfinite(pay).all()
+    assert jnp.abs(pay).max() <= 3.0
+
+
+def test_only_valid_rows_are_sampled() -> None:
+    batch = agent_batch()
+    valid = batch.valid.at[::2].set(0.0)
+    marked = batch._replace(valid=valid, transitions=batch.transitions._replace(s=jnp.ones((ROWS, OBS)) * valid[:, None]))
+    assert marked.sample(jax.random.PRNGKey(0), 2000).s.min() == 1.0
+
+
+def test_expert_samples_are_pairs_of_consecutive_rows() -> None:
+    rows = jnp.arange(20.0)[:, None]
+    starts = jnp.array([0, 1, 2, 10, 11])
+    got = ExpertData(rows, starts, None).sample(jax.random.PRNGKey(0), 500, lambda x: x)
+    np.testing.assert_array_equal(got.s_next, got.s + 1)
+    assert set(np.asarray(got.s[:, 0])) == {0, 1, 2, 10, 11}
+
+
+def test_one_normaliser_is_the_even_mixture_of_agent_and_expert() -> None:
+    rng = np.random.default_rng(0)
+    demos, first, second = (rng.normal(m, 2, (5000, 2)).astype(np.float32) for m in (4.0, 0.0, -1.0))
+    norm = Normaliser.start(2, jnp.asarray(demos))
+    for part in (first, second):
+        norm = norm.update(jnp.asarray(part), jnp.ones(5000))
+    agent = np.concatenate([first, second])
+    both = np.concatenate([agent, demos, demos])  # equal weights
+    mean, std = norm.mixture()
+    np.testing.assert_allclose(mean, both.mean(0), atol=1e-3)
+    np.testing.assert_allclose(std, both.std(0), rtol=1e-3)
+
+
+def test_state_only_methods_never_ask_for_actions_and_gail_does() -> None:
+    for preset in (TUNED, PAPER):
+        asks = {name: any(t.needs_expert_actions for t in m.terms) for name, m in preset.items()}
+        assert asks == {name: name == "gail" for name in preset}
+
+
+def test_paper_preset_is_the_papers_table() -> None:
+    adversarial, entropy, mi = PAPER["iddm"].terms
+    assert (adversarial.hidden, adversarial.learning_rate, adversarial.batch_size) == ((300, 400), 3e-4, 512)
+    assert (entropy.weight, mi.weight, mi.estimator) == (0.01, 0.1, "mine")
+    assert (mi.first_updates, mi.updates, mi.hidden) == (10_000, 50, (512, 512))
+    ppo = PAPER["iddm"].settings["ppo"]
+    assert (ppo.learning_rate, ppo.batch_size, ppo.discount) == (3e-4, 512, 0.99)
+    assert PAPER["gail"].terms[1] == PolicyEntropy(0.01)
+
+
+def test_iddm_is_gaifo_with_two_more_terms() -> None:
+    assert TUNED["iddm"].terms[0] == TUNED["gaifo"].terms[0]
+    assert dataclasses.replace(TUNED["gaifo-s"].terms[0], sees=("s", "s_next")) == TUNED["gaifo"].terms[0]
+
+
+def test_unknown_method_and_preset_are_one_sentence() -> None:
+    with pytest.raises(UserError, match="Method 'gailfo' is unknown; there are iddm"):
+        find_method("gailfo")
+    with pytest.raises(UserError, match="Preset 'mine' is unknown"):
+        find_method("iddm", "mine")  # pyright: ignore[reportArgumentType]

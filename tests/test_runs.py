@@ -1,0 +1,183 @@
+"""Runs on disk: resuming to the bit, whatever stopped the run, and refusing what would do harm."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import iddm
+from iddm.errors import UserError
+from iddm.policy import load_policy
+from iddm.runs import Checkpoint, Run
+from iddm.training import Diverged, Interrupted, resume, train
+
+from .conftest import TINY
+
+
+def policy_bytes(path: Path) -> bytes:
+    return (path / "policy.safetensors").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(hopper_demos, tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("runs") / "whole"
+    train("Hopper-v5", hopper_demos, "iddm", out, **TINY)
+    return out
+
+
+@pytest.mark.parametrize("stop_after", [1, 2, 3])
+def test_resumed_run_equals_uninterrupted_run(uninterrupted: Path, hopper_demos, tmp_path: Path, stop_after: int) -> None:
+    def interrupt(row: dict[str, float]) -> None:
+        if row["iteration"] == stop_after:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(Interrupted, match="--resume"):
+        train("Hopper-v5", hopper_demos, "iddm", tmp_path / "run", on_row=interrupt, **TINY)
+    assert Run.open(tmp_path / "run").load_checkpoint().iteration == stop_after
+    run = resume(tmp_path / "run", demos=hopper_demos)
+    assert policy_bytes(run.path) == policy_bytes(uninterrupted)
+    assert [row["iteration"] for row in run.metrics()] == [1, 2, 3, 4]
+
+
+def test_crash_between_checkpoints_goes_back_to_the_last_one(uninterrupted: Path, hopper_demos, tmp_path: Path) -> None:
+    def crash(row: dict[str, float]) -> None:
+        if row["iteration"] == 3:
+            raise MemoryError
+
+    with pytest.raises(MemoryError):
+        train("Hopper-v5", hopper_demos, "iddm", tmp_path / "run", on_row=crash, **TINY)
+    with open(tmp_path / "run" / "metrics.csv", "a") as file:
+        file.write("4,10")  # a half-written row
+    run = resume(tmp_path / "run", demos=hopper_demos)
+    assert policy_bytes(run.path) == policy_bytes(uninterrupted)
+    assert len(run.metrics()) == 4
+
+
+def test_same_seed_gives_the_same_bytes_and_another_seed_does_not(uninterrupted: Path, hopper_demos, tmp_path: Path) -> None:
+    train("Hopper-v5", hopper_demos, "iddm", tmp_path / "again", **TINY)
+    train("Hopper-v5", hopper_demos, "iddm", tmp_path / "other", seed=1, **TINY)
+    assert policy_bytes(tmp_path / "again") == policy_bytes(uninterrupted)
+    assert policy_bytes(tmp_path / "other") != policy_bytes(uninterrupted)
+
+
+@pytest.mark.parametrize("method", ["iddm", "gaifo", "gaifo-s"])
+def test_state_only_method_learns_the_same_bytes_with_and_without_actions(method: str, hopper_demos, tmp_path: Path) -> None:
+    assert hopper_demos.actions is not None
+    tiny = TINY | {"steps": 256}
+    train("Hopper-v5", hopper_demos, method, tmp_path / "with", **tiny)
+    train("Hopper-v5", hopper_demos.states_only(), method, tmp_path / "without", **tiny)
+    assert policy_bytes(tmp_path / "with") == policy_bytes(tmp_path / "without")
+
+
+def test_killed_run_continues_to_the_same_bytes(uninterrupted: Path, hopper_file: Path, tmp_path: Path) -> None:
+    settings = ["--steps", "1024", "--num-envs", "4", "--rollout-length", "64", "--hidden", "16", "16", "--checkpoint-every", "2"]
+    out = tmp_path / "run"
+    command = [sys.executable, "-m", "iddm.cli", "train"]
+    start = [*command, "Hopper-v5", "--demos", str(hopper_file), "--out", str(out), *settings]
+    process = subprocess.Popen(start, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while not list(out.glob("checkpoints/*")) and time.monotonic() < deadline and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    subprocess.run([*command, "--resume", str(out)], check=True, capture_output=True)
+    assert policy_bytes(out) == policy_bytes(uninterrupted)
+
+
+def test_finished_run_is_not_trained_again(uninterrupted: Path) -> None:
+    before = policy_bytes(uninterrupted)
+    assert resume(uninterrupted).finished
+    assert policy_bytes(uninterrupted) == before
+
+
+def test_only_the_last_two_checkpoints_stay_and_a_damaged_one_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    run = Run.open(tmp_path)
+    for i in range(4):
+        run.save_checkpoint(Checkpoint(i, {"x": np.full(3, float(i))}))
+    names = sorted(p.name for p in (tmp_path / "checkpoints").iterdir())
+    assert names == ["iteration_00000002.safetensors", "iteration_00000003.safetensors"]
+    (tmp_path / "checkpoints" / names[1]).write_bytes(b"half")
+    assert run.load_checkpoint().iteration == 2
+    (tmp_path / "checkpoints" / names[0]).write_bytes(b"")
+    with pytest.raises(UserError, match="no checkpoint can be read"):
+        run.load_checkpoint()
+
+
+def test_changed_demonstrations_are_refused_on_resume(hopper_demos, tmp_path: Path) -> None:
+    def interrupt(row: dict[str, float]) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(Interrupted):
+        train("Hopper-v5", hopper_demos, "gaifo", tmp_path / "run", on_row=interrupt, **TINY)
+    with pytest.raises(UserError, match="not those that the run began with"):
+        resume(tmp_path / "run", demos=hopper_demos.take_episodes(2))
+
+
+def test_divergence_names_the_term_and_keeps_the_last_good_checkpoint(hopper_demos, tmp_path: Path) -> None:
+    with pytest.raises(Diverged, match="mi became non-finite"):
+        train("Hopper-v5", hopper_demos, "iddm", tmp_path / "run", mi={"learning_rate": 3e38}, **TINY)
+    assert not (tmp_path / "run" / "policy.safetensors").exists()
+
+
+def test_directory_of_another_run_is_left_alone(uninterrupted: Path, hopper_demos) -> None:
+    before = {p.name: p.read_bytes() for p in uninterrupted.iterdir() if p.is_file()}
+    with pytest.raises(UserError, match="holds another run"):
+        train("Hopper-v5", hopper_demos, "iddm", uninterrupted, **TINY)
+    assert {p.name: p.read_bytes() for p in uninterrupted.iterdir() if p.is_file()} == before
+
+
+def test_two_processes_cannot_train_in_one_directory(uninterrupted: Path) -> None:
+    with Run.open(uninterrupted).locked(), pytest.raises(UserError, match="another process"), Run.open(uninterrupted).locked():
+        pass
+
+
+def test_config_comes_back_from_disk_as_it_went(uninterrupted: Path) -> None:
+    config = Run.open(uninterrupted).config
+    assert config.from_json(config.to_json(), "text") == config
+    assert json.loads((uninterrupted / "config.json").read_text())["terms"]["mi"]["weight"] == config.terms["mi"].weight
+
+
+def test_saved_policy_acts_like_the_learner(uninterrupted: Path, hopper_demos) -> None:
+    import jax
+
+    from iddm.training import Job, from_arrays, init_state
+
+    run = Run.open(uninterrupted)
+    job = Job.prepare(run.config, hopper_demos)
+    state = init_state(run.config, 11, job.shape.action_space, job.expert)
+    arrays = run.load_checkpoint().arrays
+    state = from_arrays(state, arrays)
+    obs = np.concatenate([e[:50] for e in hopper_demos.observations])
+    theirs = np.clip(jax.device_get(state.policy.net(state.normaliser(obs))), -1, 1)
+    np.testing.assert_allclose(job.policy(state).predict(obs), theirs, atol=1e-5)
+
+
+def test_loading_and_using_a_policy_does_not_import_jax(uninterrupted: Path) -> None:
+    code = f"""
+import sys, numpy as np, iddm
+policy = iddm.load_policy({str(uninterrupted)!r})
+assert policy.predict(np.zeros(11)).shape == (3,)
+assert policy.predict(np.zeros((5, 11)), np.random.default_rng(0)).shape == (5, 3)
+assert "jax" not in sys.modules and "gymnasium" not in sys.modules, "heavy imports"
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_policy_refuses_observations_of_another_size(uninterrupted: Path) -> None:
+    with pytest.raises(UserError, match="takes observations of 11 numbers"):
+        iddm.load_policy(uninterrupted).predict(np.zeros(12))
+
+
+def test_file_that_is_not_a_policy_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "x.safetensors").write_bytes(b"\x80\x04not a policy")
+    with pytest.raises(UserError, match="not a policy file"):
+        load_policy(tmp_path / "x.safetensors")
+    with pytest.raises(UserError, match="there is no policy here"):
+        load_policy(tmp_path / "nowhere")
