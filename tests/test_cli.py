@@ -78,6 +78,11 @@ def test_report_writes_a_page_that_escapes_what_it_shows(trained: Path, tmp_path
     assert 'src="http' not in text
 
 
+def test_tensorboard_event_files_are_written_when_asked_for(cartpole_demos, tmp_path: Path) -> None:
+    iddm.train("CartPole", cartpole_demos, "gaifo", tmp_path / "run", tensorboard=True, steps=512, num_envs=4, rollout_length=64)
+    assert list((tmp_path / "run" / "tensorboard").glob("events.out*"))
+
+
 def test_every_flag_is_a_setting_of_the_method(capsys) -> None:
     with pytest.raises(SystemExit):
         main(["train", "--method", "iddm", "--help"])

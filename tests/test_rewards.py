@@ -142,7 +142,7 @@ def test_expert_samples_are_pairs_of_consecutive_rows() -> None:
     assert set(np.asarray(got.s[:, 0])) == {0, 1, 2, 10, 11}
 
 
-def test_one_normaliser_is_the_even_mixture_of_agent_and_expert() -> None:
+def test_normaliser_reads_the_agents_own_scale_and_the_even_mixture_with_the_expert() -> None:
     rng = np.random.default_rng(0)
     demos, first, second = (rng.normal(m, 2, (5000, 2)).astype(np.float32) for m in (4.0, 0.0, -1.0))
     norm = Normaliser.start(2, jnp.asarray(demos))
@@ -150,7 +150,8 @@ def test_one_normaliser_is_the_even_mixture_of_agent_and_expert() -> None:
         norm = norm.update(jnp.asarray(part), jnp.ones(5000))
     agent = np.concatenate([first, second])
     both = np.concatenate([agent, demos, demos])  # equal weights
-    mean, std = norm.mixture()
+    np.testing.assert_allclose(norm.own_scale(), [agent.mean(0), agent.std(0)], rtol=1e-3, atol=1e-3)
+    mean, std = norm.mixture_scale()
     np.testing.assert_allclose(mean, both.mean(0), atol=1e-3)
     np.testing.assert_allclose(std, both.std(0), rtol=1e-3)
 

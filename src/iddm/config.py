@@ -51,6 +51,8 @@ class Config:
     """Initial log standard deviation of a continuous policy (a bounded action is within [-1, 1])."""
     checkpoint_every: int = 32
     """Iterations between checkpoints; the environments start anew at each, interrupted or not."""
+    tensorboard: bool = False
+    """Also write TensorBoard event files (needs the extra `tensorboard`)."""
     ppo: PPO = PPO()
     terms: tyro.conf.Suppress[Mapping[str, Term]] = field(default_factory=dict)
     """The method's reward terms by name; on the command line each has its own flags."""

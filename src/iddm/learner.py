@@ -52,7 +52,7 @@ def _init_state(config: Config, obs_size: int, space: ActionSpace, key: PRNGKeyA
 @jax.jit
 def act(policy: Policy, normaliser: Normaliser, obs: Array, noise: Array) -> Array:
     """Actions for the rollout's next step."""
-    return policy.sample(normaliser(obs), noise)
+    return policy.sample(normaliser.own(obs), noise)
 
 
 @jax.jit(static_argnums=(2,))
@@ -81,7 +81,7 @@ def make_iteration(config: Config) -> Iterate:
         keys = iter(jax.random.split(key, 2 * len(config.terms) + 1))
         shape = rollout.env_reward.shape
         flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), rollout)
-        s, s_next = state.normaliser(flat.obs), state.normaliser(flat.next_obs)
+        s, s_next = state.normaliser.own(flat.obs), state.normaliser.own(flat.next_obs)
         log_prob = state.policy.log_prob(s, flat.action)
         valid = flat.valid.astype(float)
         agent = AgentBatch(Transitions(s, state.policy.features(flat.action), s_next), log_prob, flat.env_reward, valid)

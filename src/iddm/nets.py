@@ -104,9 +104,11 @@ def make_policy(key: PRNGKeyArray, obs_size: int, space: ActionSpace, hidden: Se
 
 
 class Normaliser(eqx.Module):
-    """Puts agent and expert observations on one scale: the even mixture of both sets' statistics.
+    """The running statistics of the agent's observations and the demonstrations' own, read in two ways.
 
-    Without demonstrations it is the agent's running statistics alone. It is frozen within an iteration.
+    `mixture` puts agent and expert on one scale, for networks that see both: the even mixture of the two sets. `own` is the
+    agent's scale, for its policy and value: where the expert is far away (its speed, say), the mixture's scale would squeeze
+    what the agent itself sees into a small corner. Both are frozen within an iteration.
     """
 
     count: Float[Array, ""]
@@ -123,18 +125,33 @@ class Normaliser(eqx.Module):
             return Normaliser(jnp.zeros(()), zero, one, None, None)
         return Normaliser(jnp.zeros(()), zero, one, expert_rows.mean(0), expert_rows.var(0))
 
-    def mixture(self) -> tuple[Float[Array, " obs"], Float[Array, " obs"]]:
-        """Mean and standard deviation that inputs are scaled by."""
+    def own(self, obs: Float[Array, "*b obs"]) -> Float[Array, "*b obs"]:
+        """On the agent's scale."""
+        return self._scaled(obs, *self.own_scale())
+
+    def mixture(self, obs: Float[Array, "*b obs"]) -> Float[Array, "*b obs"]:
+        """On the scale of agent and expert together."""
+        return self._scaled(obs, *self.mixture_scale())
+
+    def own_scale(self) -> tuple[Float[Array, " obs"], Float[Array, " obs"]]:
+        """Mean and deviation of what the agent has seen; before its first rollout, the expert's."""
+        return self._scale(jnp.where(self.count > 0, 1.0, 0.0))
+
+    def mixture_scale(self) -> tuple[Float[Array, " obs"], Float[Array, " obs"]]:
+        """Mean and deviation of both sets, with equal weight."""
+        return self._scale(jnp.where(self.count > 0, 0.5, 0.0))
+
+    def _scale(self, weight: Float[Array, ""]) -> tuple[Float[Array, " obs"], Float[Array, " obs"]]:
         mean, var = self.mean, self.var
         if self.expert_mean is not None and self.expert_var is not None:
-            w = jnp.where(self.count > 0, 0.5, 0.0)  # before the first rollout the expert's alone
-            mean = w * self.mean + (1 - w) * self.expert_mean
-            second = w * (self.var + self.mean**2) + (1 - w) * (self.expert_var + self.expert_mean**2)
-            var = second - mean**2
+            mean = weight * self.mean + (1 - weight) * self.expert_mean
+            spread = weight * (1 - weight) * (self.mean - self.expert_mean) ** 2
+            var = weight * self.var + (1 - weight) * self.expert_var + spread
         return mean, jnp.sqrt(jnp.maximum(var, 1e-8))
 
-    def __call__(self, obs: Float[Array, "*b obs"]) -> Float[Array, "*b obs"]:
-        mean, std = self.mixture()
+    def _scaled(
+        self, obs: Float[Array, "*b obs"], mean: Float[Array, " obs"], std: Float[Array, " obs"]
+    ) -> Float[Array, "*b obs"]:
         return jnp.clip((obs - mean) / std, -self.clip, self.clip)
 
     def update(self, obs: Float[Array, "rows obs"], valid: Float[Array, " rows"]) -> "Normaliser":

@@ -11,7 +11,7 @@ import io
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -159,6 +159,23 @@ class Run:
         if rows or self.metrics_path.exists():
             write_whole(self.metrics_path, _csv([list(rows[0]), *map(_cells, rows)]) if rows else "")
         return rows
+
+    @contextmanager
+    def event_files(self, wanted: bool) -> Iterator[Callable[[dict[str, float]], None]]:
+        """Where each row also goes when TensorBoard event files are wanted."""
+        if not wanted:
+            yield lambda row: None
+            return
+        from tensorboardX import SummaryWriter
+
+        with SummaryWriter(str(self.path / "tensorboard")) as writer:
+
+            def add(row: dict[str, float]) -> None:
+                for name, value in row.items():
+                    if value == value:
+                        writer.add_scalar(name, value, int(row["steps"]))
+
+            yield add
 
     def add_metrics(self, row: dict[str, float]) -> None:
         fresh = not self.metrics_path.exists() or os.path.getsize(self.metrics_path) == 0

@@ -1,6 +1,7 @@
 """The loop: collect, learn, record, keep. It serves every method that a policy gradient trains."""
 
 import dataclasses
+import importlib.util
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -124,6 +125,8 @@ class Job:
         spec = resolve(make or config.env, config.max_episode_steps, parse_kwargs(config.env_kwargs))
         shape = shape_of(spec)
         choose_backend(spec, config.backend)
+        if config.tensorboard and importlib.util.find_spec("tensorboardX") is None:
+            raise UserError("TensorBoard event files need an extra: pip install 'iddm[tensorboard]'.")
         if not any(term.needs_demos for term in config.terms.values()):
             return Job(config, spec, shape, None, None)
         needs_actions = any(term.needs_expert_actions for term in config.terms.values())
@@ -142,7 +145,7 @@ class Job:
         began = time.perf_counter() - (rows[-1]["seconds"] if rows else 0.0)
         envs = Environments(self, iteration, checkpoint.replay if checkpoint else None)
         iterate = make_iteration(config)
-        with stop_on_interrupt() as interrupted:
+        with stop_on_interrupt() as interrupted, run.event_files(config.tensorboard) as add_events:
             while iteration < config.num_iterations:
                 if iteration % config.checkpoint_every == 0 and iteration != envs.since:
                     run.save_checkpoint(Checkpoint(iteration, to_arrays(state)))
@@ -161,6 +164,7 @@ class Job:
                 row["seconds"] = time.perf_counter() - began
                 stop_if_not_finite(row, run)
                 run.add_metrics(row)
+                add_events(row)
                 if on_row:
                     on_row(row)
                 if interrupted():
@@ -171,7 +175,7 @@ class Job:
 
     def policy(self, state: TrainState) -> Policy:
         """The learner's policy as a user keeps it. Nothing of the run's place or time goes in: same run, same bytes."""
-        mean, std = jax.device_get(state.normaliser.mixture())
+        mean, std = jax.device_get(state.normaliser.own_scale())
         net = jax.device_get(state.policy.net)
         log_std = getattr(state.policy, "log_std", None)
         about = {

@@ -1,0 +1,43 @@
+"""One measured run of ours, in a process of its own; prints a JSON line like the peers do."""
+
+import argparse
+import itertools
+import json
+import os
+import resource
+import tempfile
+from pathlib import Path
+
+WARM_UP_ITERATIONS = 3
+"""The first holds the compilation."""
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("method", choices=["gaifo", "iddm"])
+    options.add_argument("--env", default="HalfCheetah-v5")
+    options.add_argument("--demos", required=True)
+    options.add_argument("--iterations", type=int, default=20)
+    options.add_argument("--threads", type=int, default=2)
+    given = options.parse_args()
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: given.threads])
+    from iddm.training import train
+
+    seconds: list[float] = []
+    with tempfile.TemporaryDirectory() as folder:
+        train(
+            given.env,
+            given.demos,
+            given.method,
+            Path(folder) / "run",
+            steps=2048 * (given.iterations + WARM_UP_ITERATIONS),
+            on_row=lambda row: seconds.append(row["seconds"]),
+        )
+    each = [b - a for a, b in itertools.pairwise(seconds)][WARM_UP_ITERATIONS - 1 :]
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps({"name": f"iddm: {given.method}", "iteration_seconds": each, "peak_memory_mb": memory}))
+
+
+if __name__ == "__main__":
+    main()
