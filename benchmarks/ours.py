@@ -31,7 +31,10 @@ def main() -> None:
             given.demos,
             given.method,
             Path(folder) / "run",
+            hidden=(300, 400),
+            adversarial={"hidden": (300, 400)},
             steps=2048 * (given.iterations + WARM_UP_ITERATIONS),
+            **({"mi": {"hidden": (512, 512)}} if given.method == "iddm" else {}),
             on_row=lambda row: seconds.append(row["seconds"]),
         )
     each = [b - a for a, b in itertools.pairwise(seconds)][WARM_UP_ITERATIONS - 1 :]

@@ -41,19 +41,20 @@ def run_ours(method: str, **options: Any) -> dict[str, Any]:
 def iteration_gflop(method: str) -> float:
     """What an iteration's matrix products need: 2 a weight and row forward, 6 with the gradient, 12 with its penalty."""
     config = default_config("HalfCheetah-v5", method)
+    width, critic_width = (300, 400), (512, 512)
 
     def weights(inputs: int, hidden: tuple[int, ...], outputs: int) -> int:
         sizes = [inputs, *hidden, outputs]
         return sum(a * b for a, b in itertools.pairwise(sizes))
 
-    policy, value = weights(OBS, config.hidden, ACTIONS), weights(OBS, config.hidden, 1)
+    policy, value = weights(OBS, width, ACTIONS), weights(OBS, width, 1)
     total = config.ppo.epochs * STEPS * 6 * (policy + value)
     total += STEPS * 2 * (2 * policy + 2 * value)  # acting, old log-probabilities, values of both ends
     d = config.terms["adversarial"]
-    total += d.updates * d.batch_size * (2 * 6 + 12) * weights(2 * OBS, d.hidden, 1)
+    total += d.updates * d.batch_size * (2 * 6 + 12) * weights(2 * OBS, width, 1)
     if "mi" in config.terms:
         mi = config.terms["mi"]
-        critic = weights(2 * OBS + ACTIONS, mi.hidden, 1)
+        critic = weights(2 * OBS + ACTIONS, critic_width, 1)
         total += mi.updates * 2 * mi.batch_size * 6 * critic + 3 * STEPS * 2 * critic
     return total / 1e9
 

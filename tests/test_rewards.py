@@ -169,6 +169,7 @@ def test_paper_preset_is_the_papers_table() -> None:
     assert (mi.first_updates, mi.updates, mi.hidden) == (10_000, 50, (512, 512))
     ppo = PAPER["iddm"].settings["ppo"]
     assert (ppo.learning_rate, ppo.batch_size, ppo.discount) == (3e-4, 512, 0.99)
+    assert PAPER["iddm"].settings["hidden"] == (300, 400)
     assert PAPER["gail"].terms[1] == PolicyEntropy(0.01)
 
 
@@ -181,4 +182,4 @@ def test_unknown_method_and_preset_are_one_sentence() -> None:
     with pytest.raises(UserError, match="Method 'gailfo' is unknown; there are iddm"):
         find_method("gailfo")
     with pytest.raises(UserError, match="Preset 'mine' is unknown"):
-        find_method("iddm", "mine")  # pyright: ignore[reportArgumentType]
+        find_method("iddm", "mine")

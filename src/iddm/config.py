@@ -45,7 +45,7 @@ class Config:
     """Time limit of an episode; without it, the environment's own."""
     env_kwargs: str = "{}"
     """Options of the environment, as a JSON object."""
-    hidden: tuple[int, ...] = (300, 400)
+    hidden: tuple[int, ...] = (64, 64)
     """Width of the policy's and the value's hidden layers."""
     log_std_init: float = -1.0
     """Initial log standard deviation of a continuous policy (a bounded action is within [-1, 1])."""
@@ -101,7 +101,8 @@ def _tuples(data: dict[str, Any]) -> dict[str, Any]:
     return {key: tuple(value) if isinstance(value, list) else value for key, value in data.items()}
 
 
-def default_config(env: str, method: str = "iddm", preset: Preset = "tuned") -> Config:
+def default_config(env: str, method: str = "iddm", preset: str = "tuned") -> Config:
     """The settings that a method starts from."""
     value = find_method(method, preset)
-    return Config(env=env, method=method, preset=preset, terms={t.name: t for t in value.terms}, **value.settings)
+    known: Any = preset
+    return Config(env=env, method=method, preset=known, terms={t.name: t for t in value.terms}, **value.settings)

@@ -22,10 +22,10 @@ class Method:
     settings: dict[str, Any] = field(default_factory=dict)
 
 
-# Ours: the recipe that holds on all tasks we tried (docs/methods/settings.md).
+# Ours: the recipe that holds on all tasks we tried (docs/methods/iddm.md).
 TUNED: dict[str, Method] = {
     "iddm": Method(
-        (Adversarial(), PolicyEntropy(0.001), MutualInformation(0.05)),
+        (Adversarial(), PolicyEntropy(0.001), MutualInformation(0.01)),
         "inverse dynamics disagreement minimisation, from states alone",
     ),
     "gaifo": Method((Adversarial(),), "matches (s, s'), from states alone"),
@@ -35,8 +35,8 @@ TUNED: dict[str, Method] = {
 }
 
 # The paper's Table 3. What it does not name stays out: no gradient penalty, no annealing, unit initial noise, raw PMI.
-_plain = Adversarial(gradient_penalty=0.0)
-_paper_settings: dict[str, Any] = {"ppo": PPOSettings(anneal=False), "log_std_init": 0.0}
+_plain = Adversarial(gradient_penalty=0.0, hidden=(300, 400))
+_paper_settings: dict[str, Any] = {"ppo": PPOSettings(anneal=False), "log_std_init": 0.0, "hidden": (300, 400)}
 _paper_mi = MutualInformation(0.1, "mine", standardise=False, updates=50, first_updates=10_000, batch_size=512, hidden=(512, 512))
 PAPER: dict[str, Method] = {
     name: replace(TUNED[name], terms=terms, settings=_paper_settings)
@@ -50,7 +50,7 @@ PAPER: dict[str, Method] = {
 }
 
 
-def find_method(name: str, preset: Preset = "tuned") -> Method:
+def find_method(name: str, preset: str = "tuned") -> Method:
     """The method of this name."""
     presets = {"tuned": TUNED, "paper": PAPER}
     if preset not in presets:

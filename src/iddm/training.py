@@ -53,7 +53,7 @@ def train(
     `settings` are the fields of `Config` ("steps", "seed", …) and of the method's terms, as in `mi={"weight": 0.01}`.
     """
     name = env if isinstance(env, str) else resolve(env).id
-    config = configure(default_config(name, method, preset), settings)  # pyright: ignore[reportArgumentType]
+    config = configure(default_config(name, method, preset), settings)
     given = demos if isinstance(demos, Demos) else None
     if demos is not None and given is None:
         config = dataclasses.replace(config, demos=str(demos))

@@ -6,7 +6,7 @@ row invalid; in exchange, every step returns the true successor state, also at t
 """
 
 import os
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 import gymnasium as gym
 import numpy as np
@@ -27,6 +27,7 @@ class Step(NamedTuple):
     truncated: np.ndarray
 
 
+@runtime_checkable
 class VectorEnv(Protocol):
     """The interface of both backends."""
 

@@ -1,5 +1,6 @@
 """The discriminator: tells the expert's transitions from the agent's, and pays the agent for being mistaken."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -21,7 +22,7 @@ def discriminator_loss(expert_logits: Float[Array, " n"], agent_logits: Float[Ar
     return jax.nn.softplus(agent_logits).mean() + jax.nn.softplus(-expert_logits).mean()
 
 
-def gradient_penalty(net: MLP, x: Float[Array, "n inputs"]) -> Float[Array, ""]:
+def gradient_penalty(net: Callable[[Array], Array], x: Float[Array, "n inputs"]) -> Float[Array, ""]:
     """E[(‖∇_x logit(x)‖ − 1)²]   (Gulrajani et al. 2017, Eq. 3). Not in the paper; keeps D from saturating."""
     slope = jax.grad(lambda x: net(x).sum())(x)
     return jnp.mean((jnp.sqrt(jnp.sum(slope**2, axis=-1) + 1e-12) - 1) ** 2)
@@ -53,7 +54,7 @@ class Adversarial(Term):
     """Rows of each side a gradient step."""
     gradient_penalty: float = 10.0
     """Weight of the penalty on interpolates; 0 turns it off."""
-    hidden: tuple[int, ...] = (300, 400)
+    hidden: tuple[int, ...] = (128, 128)
     """Width of the hidden layers."""
 
     @property

@@ -42,7 +42,7 @@ class MutualInformation(Term):
     """
 
     name: ClassVar[str] = "mi"
-    weight: float = 0.1
+    weight: float = 0.01
     """The paper's λ_s."""
     estimator: Literal["mine", "js", "infonce"] = "js"
     """How the critic is trained: mine (the paper's), js (steadiest) or infonce."""
@@ -58,7 +58,7 @@ class MutualInformation(Term):
     """Gradient steps in the first iteration."""
     batch_size: int = 512
     """Rows a gradient step."""
-    hidden: tuple[int, ...] = (512, 512)
+    hidden: tuple[int, ...] = (128, 128)
     """Width of the hidden layers."""
 
     def init(self, key: PRNGKeyArray, obs_size: int, action_size: int) -> CriticState:

@@ -1,6 +1,6 @@
 """What a reward term is."""
 
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
@@ -10,6 +10,7 @@ from iddm.rollout import AgentBatch, ExpertData
 Metrics = dict[str, Float[Array, ""]]
 
 
+@runtime_checkable
 class Term(Protocol):
     """A part of the reward: a frozen dataclass of settings with three pure functions, all traced into one iteration.
 
