@@ -25,12 +25,12 @@ class Method:
 # Ours: the recipe that holds on all tasks we tried (docs/methods/iddm.md).
 TUNED: dict[str, Method] = {
     "iddm": Method(
-        (Adversarial(), PolicyEntropy(0.001), MutualInformation(0.01)),
+        (Adversarial(), PolicyEntropy(0.01), MutualInformation(0.01)),
         "inverse dynamics disagreement minimisation, from states alone",
     ),
     "gaifo": Method((Adversarial(),), "matches (s, s'), from states alone"),
     "gaifo-s": Method((Adversarial(sees=("s",)),), "matches s, from states alone"),
-    "gail": Method((Adversarial(sees=("s", "a")), PolicyEntropy(0.001)), "matches (s, a): needs the expert's actions"),
+    "gail": Method((Adversarial(sees=("s", "a")), PolicyEntropy(0.01)), "matches (s, a): needs the expert's actions"),
     "ppo": Method((EnvironmentReward(),), "learns from the environment's own reward: makes experts"),
 }
 
