@@ -9,8 +9,8 @@ QUICKSTART := runs/quickstart
 run: $(VENV)/.ready
 	@if [ -f $(QUICKSTART)/policy.safetensors ]; then echo "$(QUICKSTART) is trained; remove it to train again."; \
 	elif [ -d $(QUICKSTART) ]; then $(BIN)/iddm train --resume $(QUICKSTART); \
-	else $(BIN)/iddm train HalfCheetah-v5 --method iddm --steps 900000 --out $(QUICKSTART); fi
-	$(BIN)/iddm report $(QUICKSTART) --out report.html
+	else $(BIN)/iddm train HalfCheetah-v5 --method iddm --steps 2000000 --out $(QUICKSTART); fi
+	$(BIN)/iddm report $(QUICKSTART) --episodes 20 --out report.html
 
 test: $(VENV)/.ready
 	$(BIN)/python -m pytest -n 2 -m "not slow"
