@@ -181,3 +181,22 @@ def test_file_that_is_not_a_policy_is_one_sentence(tmp_path: Path) -> None:
         load_policy(tmp_path / "x.safetensors")
     with pytest.raises(UserError, match="there is no policy here"):
         load_policy(tmp_path / "nowhere")
+
+
+@pytest.mark.slow
+def test_run_killed_at_three_random_moments_ends_with_the_same_bytes(hopper_file: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "iddm.cli", "train"]
+    settings = ["Hopper-v5", "--demos", str(hopper_file), "--steps", "100000", "--checkpoint-every", "8"]
+    subprocess.run([*command, *settings, "--out", str(tmp_path / "whole")], check=True, capture_output=True)
+    took = Run.open(tmp_path / "whole").metrics()[-1]["seconds"]
+    rng, out = np.random.default_rng(), tmp_path / "killed"
+    args = [*settings, "--out", str(out)]
+    for _ in range(3):
+        process = subprocess.Popen([*command, *args], stderr=subprocess.DEVNULL)
+        time.sleep(3 + rng.uniform(0, took / 3))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        args = ["--resume", str(out)] if (out / "config.json").exists() else args
+    assert not Run.open(out).finished, "killed too late to show anything"
+    subprocess.run([*command, "--resume", str(out)], check=True, capture_output=True)
+    assert policy_bytes(out) == policy_bytes(tmp_path / "whole")
