@@ -90,7 +90,7 @@ class _Recorder:
         self.rewards: list[float] = []
         self.terminated = False
 
-    def step(self, action: np.ndarray) -> bool:
+    def step(self, action: Any) -> bool:
         obs, reward, terminated, truncated, _ = self._env.step(action)
         self.observations.append(obs.astype(np.float32))
         self.actions.append(np.asarray(action))
