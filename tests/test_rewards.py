@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from iddm.config import default_config
 from iddm.errors import UserError
 from iddm.methods import PAPER, TUNED, find_method
 from iddm.nets import Normaliser, make_policy
@@ -169,7 +170,7 @@ def test_paper_preset_is_the_papers_table() -> None:
     assert (mi.first_updates, mi.updates, mi.hidden) == (10_000, 50, (512, 512))
     ppo = PAPER["iddm"].settings["ppo"]
     assert (ppo.learning_rate, ppo.batch_size, ppo.discount) == (3e-4, 512, 0.99)
-    assert PAPER["iddm"].settings["hidden"] == (300, 400)
+    assert default_config("Hopper", "iddm", "paper").hidden == (300, 400)
     assert PAPER["gail"].terms[1] == PolicyEntropy(0.01)
 
 

@@ -155,7 +155,7 @@ def test_saved_policy_acts_like_the_learner(uninterrupted: Path, hopper_demos) -
     arrays = run.load_checkpoint().arrays
     state = from_arrays(state, arrays)
     obs = np.concatenate([e[:50] for e in hopper_demos.observations])
-    theirs = np.clip(jax.device_get(state.policy.net(state.normaliser.own(obs))), -1, 1)
+    theirs = np.clip(jax.device_get(state.policy.net(state.normaliser.own(jax.numpy.asarray(obs)))), -1, 1)
     np.testing.assert_allclose(job.policy(state).predict(obs), theirs, atol=1e-5)
 
 

@@ -45,7 +45,7 @@ class Config:
     """Time limit of an episode; without it, the environment's own."""
     env_kwargs: str = "{}"
     """Options of the environment, as a JSON object."""
-    hidden: tuple[int, ...] = (64, 64)
+    hidden: tuple[int, ...] = (300, 400)
     """Width of the policy's and the value's hidden layers."""
     log_std_init: float = -1.0
     """Initial log standard deviation of a continuous policy (a bounded action is within [-1, 1])."""

@@ -35,8 +35,8 @@ TUNED: dict[str, Method] = {
 }
 
 # The paper's Table 3. What it does not name stays out: no gradient penalty, no annealing, unit initial noise, raw PMI.
-_plain = Adversarial(gradient_penalty=0.0, hidden=(300, 400))
-_paper_settings: dict[str, Any] = {"ppo": PPOSettings(anneal=False), "log_std_init": 0.0, "hidden": (300, 400)}
+_plain = Adversarial(gradient_penalty=0.0)
+_paper_settings: dict[str, Any] = {"ppo": PPOSettings(anneal=False), "log_std_init": 0.0}
 _paper_mi = MutualInformation(0.1, "mine", standardise=False, updates=50, first_updates=10_000, batch_size=512, hidden=(512, 512))
 PAPER: dict[str, Method] = {
     name: replace(TUNED[name], terms=terms, settings=_paper_settings)

@@ -54,7 +54,7 @@ class Adversarial(Term):
     """Rows of each side a gradient step."""
     gradient_penalty: float = 10.0
     """Weight of the penalty on interpolates; 0 turns it off."""
-    hidden: tuple[int, ...] = (128, 128)
+    hidden: tuple[int, ...] = (300, 400)
     """Width of the hidden layers."""
 
     @property
