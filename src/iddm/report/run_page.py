@@ -89,11 +89,17 @@ def learning_curve(run: Run, rows: list[Row]) -> str:
         axes.plot(steps / 1e3, returns, color="#9db8d9", linewidth=0.8, label="episodes of an iteration (noisy policy)")
         window = min(len(returns), 9)
         smooth = np.convolve(returns, np.ones(window) / window, mode="valid")
-        axes.plot(steps[window - 1 :] / 1e3, smooth, color="#1f4e8c", linewidth=1.8, label=f"mean of {window} iterations")
+        axes.plot(
+            steps[window // 2 :][: len(smooth)] / 1e3,
+            smooth,
+            color="#1f4e8c",
+            linewidth=1.8,
+            label=f"mean of {window} iterations",
+        )
     for row, colour in zip([r for r in rows if r.who in ("expert", "random actions")], ("#a33", "#393"), strict=False):
         axes.axhline(row.mean, color=colour, linestyle="--", linewidth=1, label=f"{row.who}: {row.mean:,.0f}")
     axes.set(xlabel="environment steps (thousands)", ylabel="return (environment's own)")
-    axes.legend(frameon=False, fontsize=8, loc="lower right")
+    axes.legend(frameon=False, fontsize=8, loc="center right")
     axes.spines[["top", "right"]].set_visible(False)
     text = io.StringIO()
     figure.savefig(text, format="svg")
