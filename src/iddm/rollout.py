@@ -34,7 +34,6 @@ class Collector:
         self._obs = env.reset()
         self._ended = np.zeros(len(self._obs), bool)
         self._return = np.zeros(len(self._obs))
-        self._length = np.zeros(len(self._obs), int)
 
     def collect(self, act: Callable[[np.ndarray, int], np.ndarray], num_steps: int) -> tuple[Rollout, list[float]]:
         """`num_steps` steps with `act(obs, t)`, and the returns of the episodes that ended on the way."""

@@ -13,13 +13,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from iddm.bundled import bundled_demos
 from iddm.config import Config, default_config
-from iddm.demos import Demos, load_demos, require_fit
+from iddm.demos import Demos
 from iddm.envs import EnvShape, EnvSpec, make_vector, resolve, shape_of
 from iddm.envs.spec import MakeEnv, parse_kwargs
 from iddm.envs.vector import choose_backend
 from iddm.errors import UserError
+from iddm.expert import expert_data, find_demos
 from iddm.learner import TrainState, act, init_state, iteration_key, keep_compiled_code, make_iteration, rollout_noise
 from iddm.policy import Policy
 from iddm.rollout import Collector, ExpertData
@@ -241,47 +241,6 @@ class Environments:
     def close(self) -> None:
         if self._collector is not None:
             self._collector.close()
-
-
-def find_demos(config: Config, demos: Demos | None = None) -> Demos:
-    """The demonstrations that a config names, cut to size."""
-    if demos is None:
-        demos = load_demos(config.demos) if config.demos else bundled_demos(config.env)
-    if config.demo_episodes is not None:
-        demos = demos.take_episodes(config.demo_episodes)
-    if config.demo_transitions is not None:
-        demos = demos.take_transitions(config.demo_transitions, seed=config.seed)
-    return demos
-
-
-def expert_data(demos: Demos, shape: EnvShape, needs_actions: bool, config: Config) -> ExpertData:
-    """Demonstrations on the device, checked against the environment."""
-    where = config.demos or "the demonstrations"
-    try:
-        require_fit(demos, shape.sizes)
-    except UserError as error:
-        raise UserError(f"{where}: {error}") from None
-    rows, starts = demos.flat()
-    actions = None
-    if needs_actions:
-        recorded = demos.flat_actions()
-        if recorded is None:
-            raise UserError(f"{where}: method {config.method} needs the expert's actions, and there are none; use iddm or gaifo.")
-        actions = _action_features(recorded, shape, where)
-    return ExpertData(jnp.asarray(rows), jnp.asarray(starts), actions)
-
-
-def _action_features(recorded: np.ndarray, shape: EnvShape, where: str) -> jax.Array:
-    space = shape.action_space
-    if space.discrete:
-        choice = space.from_env(recorded.reshape(len(recorded), -1)[:, 0].astype(int))
-        if (recorded.ndim > 1 and recorded.shape[1] != 1) or choice.min() < 0 or choice.max() >= space.size:
-            raise UserError(f"{where}: actions are not among the {space.size} choices of {shape.env_id}.")
-        return jax.nn.one_hot(choice, space.size)
-    flat = recorded.reshape(len(recorded), -1)
-    if flat.shape[1] != space.size:
-        raise UserError(f"{where}: actions have {flat.shape[1]} columns, and {shape.env_id} takes {space.size}.")
-    return jnp.clip(space.from_env(flat), *map(jnp.asarray, space.limits))
 
 
 def to_arrays(state: TrainState) -> dict[str, np.ndarray]:

@@ -12,9 +12,9 @@ from rich.table import Table
 from iddm.bundled import bundled_expert
 from iddm.errors import UserError
 from iddm.evaluation import Evaluation, evaluate
+from iddm.expert import find_demos
 from iddm.files import write_whole
 from iddm.runs import Run
-from iddm.training import find_demos
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,53 @@
+"""From the demonstrations that a config names to the arrays that the learner samples, checked against the environment."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from iddm.bundled import bundled_demos
+from iddm.config import Config
+from iddm.demos import Demos, load_demos, require_fit
+from iddm.envs import EnvShape
+from iddm.errors import UserError
+from iddm.rollout import ExpertData
+
+
+def find_demos(config: Config, demos: Demos | None = None) -> Demos:
+    """The demonstrations that a config names, cut to size."""
+    if demos is None:
+        demos = load_demos(config.demos) if config.demos else bundled_demos(config.env)
+    if config.demo_episodes is not None:
+        demos = demos.take_episodes(config.demo_episodes)
+    if config.demo_transitions is not None:
+        demos = demos.take_transitions(config.demo_transitions, seed=config.seed)
+    return demos
+
+
+def expert_data(demos: Demos, shape: EnvShape, needs_actions: bool, config: Config) -> ExpertData:
+    """Demonstrations on the device, checked against the environment."""
+    where = config.demos or "the demonstrations"
+    try:
+        require_fit(demos, shape.sizes)
+    except UserError as error:
+        raise UserError(f"{where}: {error}") from None
+    rows, starts = demos.flat()
+    actions = None
+    if needs_actions:
+        recorded = demos.flat_actions()
+        if recorded is None:
+            raise UserError(f"{where}: method {config.method} needs the expert's actions, and there are none; use iddm or gaifo.")
+        actions = _action_features(recorded, shape, where)
+    return ExpertData(jnp.asarray(rows), jnp.asarray(starts), actions)
+
+
+def _action_features(recorded: np.ndarray, shape: EnvShape, where: str) -> jax.Array:
+    space = shape.action_space
+    if space.discrete:
+        choice = space.from_env(recorded.reshape(len(recorded), -1)[:, 0].astype(int))
+        if (recorded.ndim > 1 and recorded.shape[1] != 1) or choice.min() < 0 or choice.max() >= space.size:
+            raise UserError(f"{where}: actions are not among the {space.size} choices of {shape.env_id}.")
+        return jax.nn.one_hot(choice, space.size)
+    flat = recorded.reshape(len(recorded), -1)
+    if flat.shape[1] != space.size:
+        raise UserError(f"{where}: actions have {flat.shape[1]} columns, and {shape.env_id} takes {space.size}.")
+    return jnp.clip(space.from_env(flat), *map(jnp.asarray, space.limits))
