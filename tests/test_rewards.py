@@ -1,7 +1,9 @@
 """Reward terms: what they see, what they pay, and what the methods are made of."""
 
 import dataclasses
+from typing import ClassVar
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,11 +11,12 @@ import pytest
 
 from iddm.config import default_config
 from iddm.errors import UserError
+from iddm.learner import init_state, make_iteration
 from iddm.methods import PAPER, TUNED, find_method
 from iddm.nets import Normaliser, make_policy
-from iddm.rewards import Adversarial, MutualInformation, PolicyEntropy
+from iddm.rewards import Adversarial, MutualInformation, PolicyEntropy, Term
 from iddm.rewards.adversarial import discriminator_loss, gradient_penalty, imitation_reward
-from iddm.rollout import AgentBatch, ExpertData, Transitions
+from iddm.rollout import AgentBatch, ExpertData, Rollout, Transitions
 from iddm.spaces import ActionSpace
 
 OBS, ACT, ROWS = 3, 2, 256
@@ -33,12 +36,9 @@ def expert(with_actions: bool = False) -> ExpertData:
     return ExpertData(rows, jnp.arange(ROWS), actions)
 
 
-IDENTITY = Normaliser(jnp.zeros(()), jnp.zeros(OBS), jnp.ones(OBS), None, None, clip=1e6)
-
-
 def trained(term, demos: ExpertData | None = None, iterations: int = 20):
     state = term.init(jax.random.PRNGKey(0), OBS, ACT)
-    update = jax.jit(lambda state, key: term.update(state, agent_batch(), demos, IDENTITY, key))
+    update = jax.jit(lambda state, key: term.update(state, agent_batch(), demos, key))
     for i in range(iterations):
         state, metrics = update(state, jax.random.PRNGKey(i))
     return state, metrics
@@ -114,7 +114,7 @@ def test_first_iteration_of_the_critic_takes_its_own_number_of_updates() -> None
         term = MutualInformation(hidden=(16,), updates=0, first_updates=first)
         state = term.init(jax.random.PRNGKey(0), OBS, ACT)
         for _ in range(2):
-            state, _ = term.update(state, agent_batch(), None, IDENTITY, jax.random.PRNGKey(1))
+            state, _ = term.update(state, agent_batch(), None, jax.random.PRNGKey(1))
         counts.append(int(state.opt_state[0].count))
     assert counts == [0, 30]
 
@@ -138,7 +138,7 @@ def test_only_valid_rows_are_sampled() -> None:
 def test_expert_samples_are_pairs_of_consecutive_rows() -> None:
     rows = jnp.arange(20.0)[:, None]
     starts = jnp.array([0, 1, 2, 10, 11])
-    got = ExpertData(rows, starts, None).sample(jax.random.PRNGKey(0), 500, lambda x: x)
+    got = ExpertData(rows, starts, None).sample(jax.random.PRNGKey(0), 500)
     np.testing.assert_array_equal(got.s_next, got.s + 1)
     assert set(np.asarray(got.s[:, 0])) == {0, 1, 2, 10, 11}
 
@@ -155,6 +155,34 @@ def test_normaliser_reads_the_agents_own_scale_and_the_even_mixture_with_the_exp
     mean, std = norm.mixture_scale()
     np.testing.assert_allclose(mean, both.mean(0), atol=1e-3)
     np.testing.assert_allclose(std, both.std(0), rtol=1e-3)
+
+
+@dataclasses.dataclass(frozen=True)
+class Compare(Term):
+    """Learns nothing; reports how far the agent's states are from the same states among the demonstrations."""
+
+    name: ClassVar[str] = "compare"
+
+    def update(self, state, agent, expert, key):
+        return state, {"gap": jnp.abs(agent.transitions.s - expert.rows[:-1]).max()}
+
+    def reward(self, state, agent, key):
+        return agent.env_reward
+
+
+def test_terms_see_the_same_state_the_same_whether_it_is_the_agents_or_the_experts() -> None:
+    config = dataclasses.replace(default_config("any", "gaifo"), hidden=(8,), terms={"compare": Compare()})
+    space = ActionSpace(ACT, discrete=False, low=(-1.0,) * ACT, high=(1.0,) * ACT)
+    rng = np.random.default_rng(0)
+    past, now = rng.normal(5, 3, (500, OBS)), rng.normal(-1, 2, (ROWS + 1, OBS)).astype(np.float32)
+    demos = ExpertData(jnp.asarray(now), jnp.arange(ROWS), None)
+    state = init_state(config, OBS, space, demos)
+    state = eqx.tree_at(lambda s: s.normaliser, state, state.normaliser.update(jnp.asarray(past, jnp.float32), jnp.ones(500)))
+    flag = np.zeros((ROWS, 1), bool)
+    action, reward = np.zeros((ROWS, 1, ACT), np.float32), np.zeros((ROWS, 1), np.float32)
+    rollout = Rollout(now[:-1, None], action, now[1:, None], reward, flag, flag, ~flag)
+    _, metrics = make_iteration(config)(state, rollout, demos, jax.random.PRNGKey(0), 1.0)
+    assert metrics["compare/gap"] == 0
 
 
 def test_state_only_methods_never_ask_for_actions_and_gail_does() -> None:

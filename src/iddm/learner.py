@@ -81,15 +81,18 @@ def make_iteration(config: Config) -> Iterate:
         keys = iter(jax.random.split(key, 2 * len(config.terms) + 1))
         shape = rollout.env_reward.shape
         flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), rollout)
-        s, s_next = state.normaliser.own(flat.obs), state.normaliser.own(flat.next_obs)
+        own, mixture = state.normaliser.own, state.normaliser.mixture
+        s, s_next = own(flat.obs), own(flat.next_obs)
         log_prob = state.policy.log_prob(s, flat.action)
         valid = flat.valid.astype(float)
-        agent = AgentBatch(Transitions(s, state.policy.features(flat.action), s_next), log_prob, flat.env_reward, valid)
+        transitions = Transitions(mixture(flat.obs), state.policy.features(flat.action), mixture(flat.next_obs))
+        agent = AgentBatch(transitions, log_prob, flat.env_reward, valid)
+        shown = None if expert is None else expert.scaled(mixture)
 
         reward = jnp.zeros(shape[0] * shape[1])
         terms, metrics, finite = {}, {}, {}
         for name, term in config.terms.items():
-            terms[name], learned = term.update(state.terms[name], agent, expert, state.normaliser, next(keys))
+            terms[name], learned = term.update(state.terms[name], agent, shown, next(keys))
             paid = term.reward(terms[name], agent, next(keys))
             metrics |= {f"{name}/{key}": x for key, x in learned.items()}
             metrics[f"{name}/reward"] = _mean(paid, valid)

@@ -90,9 +90,12 @@ class ExpertData(NamedTuple):
     starts: Int[Array, " transitions"]
     actions: Float[Array, "transitions features"] | None
 
-    def sample(self, key: PRNGKeyArray, n: int, normalise: Callable[[Array], Array]) -> Transitions:
+    def scaled(self, scale: Callable[[Array], Array]) -> "ExpertData":
+        return self._replace(rows=scale(self.rows))
+
+    def sample(self, key: PRNGKeyArray, n: int) -> Transitions:
         """`n` transitions, drawn independently."""
         which = jax.random.randint(key, (n,), 0, self.starts.shape[0])
         i = self.starts[which]
         a = None if self.actions is None else self.actions[which]
-        return Transitions(normalise(self.rows[i]), a, normalise(self.rows[i + 1]))
+        return Transitions(self.rows[i], a, self.rows[i + 1])

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
-from iddm.nets import MLP, Normaliser
+from iddm.nets import MLP
 from iddm.rewards.term import Metrics, Term
 from iddm.rollout import AgentBatch, ExpertData
 
@@ -78,7 +78,6 @@ class Adversarial(Term):
         state: PyTree,
         agent: AgentBatch,
         expert: ExpertData | None,
-        normalise: Normaliser,
         key: PRNGKeyArray,
     ) -> tuple[PyTree, Metrics]:
         assert expert is not None
@@ -100,7 +99,7 @@ class Adversarial(Term):
         def step(state: PyTree, key: PRNGKeyArray) -> tuple[PyTree, Metrics]:
             net, opt_state = state
             k_expert, k_agent, k_mix = jax.random.split(key, 3)
-            x_expert = expert.sample(k_expert, self.batch_size, normalise.mixture).inputs(self.sees)
+            x_expert = expert.sample(k_expert, self.batch_size).inputs(self.sees)
             x_agent = agent.sample(k_agent, self.batch_size).inputs(self.sees)
             mix = jax.random.uniform(k_mix, (self.batch_size, 1))
             grads, metrics = jax.grad(loss, has_aux=True)(net, x_expert, x_agent, mix)

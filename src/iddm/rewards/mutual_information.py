@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
-from iddm.nets import MLP, Normaliser
+from iddm.nets import MLP
 from iddm.rewards.estimators import ESTIMATORS, Critic
 from iddm.rewards.term import Metrics, Term
 from iddm.rollout import AgentBatch, ExpertData, Transitions
@@ -74,7 +74,6 @@ class MutualInformation(Term):
         state: CriticState,
         agent: AgentBatch,
         expert: ExpertData | None,
-        normalise: Normaliser,
         key: PRNGKeyArray,
     ) -> tuple[CriticState, Metrics]:
         estimator, optimise = ESTIMATORS[self.estimator], self._optimiser()

@@ -4,7 +4,6 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
-from iddm.nets import Normaliser
 from iddm.rollout import AgentBatch, ExpertData
 
 Metrics = dict[str, Float[Array, ""]]
@@ -14,8 +13,8 @@ Metrics = dict[str, Float[Array, ""]]
 class Term(Protocol):
     """A part of the reward: a frozen dataclass of settings with three pure functions, all traced into one iteration.
 
-    Its state is any pytree of arrays. `update` learns from the newest rollout and the demonstrations; `reward` pays each
-    row. What stands here as a body is for terms that learn nothing.
+    Its state is any pytree of arrays. `update` learns from the newest rollout and the demonstrations, whose states are on
+    one scale; `reward` pays each row. What stands here as a body is for terms that learn nothing.
     """
 
     name: ClassVar[str]
@@ -36,7 +35,6 @@ class Term(Protocol):
         state: PyTree,
         agent: AgentBatch,
         expert: ExpertData | None,
-        normalise: Normaliser,
         key: PRNGKeyArray,
     ) -> tuple[PyTree, Metrics]:
         return state, {}
