@@ -212,6 +212,39 @@ class _Theory:
     """Seed of the random examples."""
 
 
+@dataclasses.dataclass(frozen=True)
+class _Toy:
+    seeds: int = 5
+    """Seeds 0 to this number, each with an expert of its own."""
+    choices: tuple[int, ...] = (1, 2, 4, 11)
+    """How many equal choices each move has."""
+    steps: int | None = None
+    """Environment steps of every run, for a quick look; without it, the study's own."""
+    workers: int | None = None
+    """Processes side by side; without it, one for each core."""
+    out: Path = Path("results/toy")
+    """Directory of the table and the figures."""
+    runs: Path = Path("runs/toy")
+    """Directory of the runs; those that are there are not done again."""
+
+
+def toy_command(args: list[str]) -> None:
+    """The paper's Gridworld study: who reaches the target, and how far each is from the expert, exactly."""
+    given = tyro.cli(_Toy, args=args, prog="iddm toy")
+    from iddm.experiments.toy import ToyRow, toy_study
+    from iddm.report.toy_study import report_toy
+
+    def show(cell: list[ToyRow]) -> None:
+        for row in cell:
+            OUT.print(
+                f"n = {row.num_choices:>2}  seed {row.seed}  {row.method:<6}  return {row.expected_return:7.1f}  "
+                f"reaches the target {100 * row.success:5.1f} %  disagreement {row.disagreement:.3f}",
+                highlight=False,
+            )
+
+    report_toy(toy_study(given.seeds, given.choices, given.out, given.runs, given.steps, given.workers, show), given.out, OUT)
+
+
 COMMANDS: dict[str, Callable[[list[str]], int | None]] = {
     "train": train_command,
     "eval": eval_command,
@@ -220,6 +253,7 @@ COMMANDS: dict[str, Callable[[list[str]], int | None]] = {
     "inspect": inspect_command,
     "report": report_command,
     "theory": theory_command,
+    "toy": toy_command,
 }
 
 

@@ -55,6 +55,14 @@ class Policy:
             out = out + np.exp(self.log_std) * rng.standard_normal(out.shape)
         return self.action_space.to_env(out)
 
+    def probabilities(self, obs: np.ndarray) -> np.ndarray:
+        """π(a|s) of a categorical policy, in float64: float32 would round rare choices to zero."""
+        if not self.action_space.discrete:
+            raise UserError("A continuous policy has no probabilities of single actions.")
+        logits = self.network(obs).astype(np.float64)
+        odds = np.exp(logits - logits.max(axis=-1, keepdims=True))
+        return odds / odds.sum(axis=-1, keepdims=True)
+
     def save(self, path: str | Path) -> None:
         tensors = {"obs.mean": self.mean, "obs.std": self.std}
         for i, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):

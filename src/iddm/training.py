@@ -105,6 +105,15 @@ def resume(path: str | Path, show: Show = _SILENT, demos: Demos | None = None, m
     return run
 
 
+def finish(config: Config, out: str | Path, demos: Demos | None = None) -> Run:
+    """The finished run of this config in this directory: begun, continued, or left as it is, whichever is needed."""
+    if not (Path(out) / "config.json").exists():
+        return start(config, out, demos=demos)
+    if Run.open(out).config != config:
+        raise UserError(f"{out} holds a run with other settings; remove it, or choose another directory.")
+    return resume(out, demos=demos)
+
+
 def default_directory(config: Config) -> Path:
     name = config.env.replace("/", "-").replace(":", "-")
     return Path("runs") / f"{name}-{config.method}-seed{config.seed}"

@@ -81,6 +81,12 @@ def exact_measures(
     )
 
 
+def relabellings(num_choices: int, policy: ArrayLike) -> list[Array]:
+    """The policy [S, 4n] under each rotation of its choices' names: to who sees states only, all are the same policy."""
+    by_choice = np.asarray(policy, np.float64).reshape(-1, num_choices, 4)
+    return [np.roll(by_choice, shift, axis=1).reshape(len(by_choice), -1) for shift in range(num_choices)]
+
+
 def expected_return(mdp: FiniteMDP, rewards: Array, policy: ArrayLike, max_steps: int) -> tuple[float, float]:
     """E[Σ_{t < max_steps} r(s_t, a_t)], and the probability that the episode has ended by then; r is [S, A]."""
     policy = check_policy(mdp, policy)
