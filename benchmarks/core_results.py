@@ -13,6 +13,7 @@ from pathlib import Path
 
 from iddm.demos import load_demos
 from iddm.evaluation import evaluate
+from iddm.experiments.provenance import commit
 from iddm.files import write_whole
 from iddm.policy import load_policy
 
@@ -65,7 +66,6 @@ def main() -> None:
         for i in only:
             train(ENTRIES[i])
         return
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=ROOT).stdout.strip()
     rows = []
     for entry in ENTRIES:
         result = evaluate(load_policy(train(entry)))
@@ -83,7 +83,7 @@ def main() -> None:
                 "episodes": len(result.returns),
                 "expert": f"{expert:.1f}",
                 "share": f"{result.mean / expert:.3f}",
-                "commit": commit,
+                "commit": commit(),
                 "command": entry.command,
             }
         )
