@@ -92,12 +92,14 @@ def markdown(rows: Sequence[ToyRow]) -> str:
 def report_toy(rows: Sequence[ToyRow], out: Path, console: Console) -> None:
     """Print the tables and write them with the figures."""
     title = "Gridworld with n choices for each move: mean ± deviation over seeds, [95 % interval]"
-    table = Table(title=title, title_justify="left")
-    for heading in HEADINGS:
-        table.add_column(heading, justify="left" if heading == "method" else "right", no_wrap=True)
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
+    shown = [i for i, heading in enumerate(HEADINGS) if heading != "target"]  # fits 80 columns
+    for i in shown:
+        table.add_column(HEADINGS[i], justify="left" if HEADINGS[i] == "method" else "right", no_wrap=True)
     for cells in summary(rows):
-        table.add_row(*cells, end_section=cells[1] == NAMES[METHODS[-1]])
-    console.print(table, width=max(console.width, 105))
+        table.add_row(*(cells[i] for i in shown), end_section=cells[1] == NAMES[METHODS[-1]])
+    console.print(table)
+    console.print(f"Every policy reaches the target in {100 * min(row.success for row in rows):.1f} % of its episodes, or more.")
     for n in sorted({row.num_choices for row in rows}):
         own, over_names = less_disagreement(rows, n), less_disagreement(rows, n, "disagreement_relabelled")
         console.print(f"n = {n}: disagreement, IDDM − GAIfO: {own}; over all names of the choices: {over_names}", highlight=False)
@@ -162,6 +164,10 @@ def _fig_1c(rows: Sequence[ToyRow]) -> str:
             axes.errorbar(x, [m.mean for m in means], error, color=COLOURS[method], marker="o", markersize=4, label=NAMES[method])
             for position, values in zip(x, by_choice, strict=True):
                 axes.scatter([position] * len(values), values, s=5, color=COLOURS[method], alpha=0.4, linewidths=0)
+        if method != "gail":  # GAIL sees the choices' names
+            over_names = [interval(column(rows, n, method, "disagreement_relabelled")).mean for n in choices]
+            label = "over all names of the choices" if method == METHODS[-1] else None
+            panels[1].plot(x, over_names, color=COLOURS[method], marker="D", markerfacecolor="none", linestyle="", label=label)
         known = [(p, PAPER[method][CHOICES.index(n)][0]) for p, n in zip(x, choices, strict=True) if n in CHOICES]
         label = "the paper's" if method == METHODS[-1] else None
         panels[0].plot(*zip(*known, strict=True), color=COLOURS[method], marker="x", markersize=4, linestyle=":", label=label)
@@ -171,5 +177,6 @@ def _fig_1c(rows: Sequence[ToyRow]) -> str:
         axes.set_xlabel("choices for each move")
         axes.set_xticks(place, [str(n) for n in choices])
     panels[2].set_ylim(bottom=0)
-    panels[0].legend(frameon=False, fontsize=8)
+    for axes in panels[:2]:
+        axes.legend(frameon=False, fontsize=8)
     return _svg(figure)
