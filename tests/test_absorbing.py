@@ -104,11 +104,23 @@ def test_discriminator_learns_what_an_early_end_is_worth() -> None:
     assert dead < 0.3 * float(pay[~batch.terminated].mean())
 
 
-@pytest.mark.parametrize("method", ["gaifo", "gail", "gaifo-s"])
-def test_absorbing_states_train_with_every_adversarial_method(method: str, hopper_demos, tmp_path: Path) -> None:
-    run = train("Hopper-v5", hopper_demos, method, tmp_path / "run", adversarial={"absorbing": True}, **TINY | {"steps": 512})
-    assert run.config.terms["adversarial"].absorbing
-    assert all(np.isfinite(row["adversarial/loss"]) for row in run.metrics())
+@pytest.mark.parametrize("sees", [("s",), ("s", "a"), ("s", "s_next")])
+def test_rows_after_the_end_fit_whatever_the_discriminator_sees(sees) -> None:
+    term = Adversarial(sees=sees, hidden=(8,), updates=1, batch_size=16, absorbing=True)
+    expert = demos_of([4, 10], limit=10)._replace(actions=jnp.zeros((14, ACT)))
+    state, metrics = term.update(term.init(jax.random.PRNGKey(0), OBS, ACT), agent_batch(), expert, jax.random.PRNGKey(1))
+    assert jnp.isfinite(metrics["loss"])
+    assert jnp.isfinite(term.absorbing_reward(state, agent_batch()))
+
+
+def test_run_with_absorbing_states_is_another_run(hopper_demos, tmp_path: Path) -> None:
+    small = {"hidden": (16,), "updates": 1, "batch_size": 64}
+    for name, absorbing in (("with", True), ("without", False)):
+        settings = TINY | {"steps": 512, "adversarial": small | {"absorbing": absorbing}}
+        run = train("Hopper-v5", hopper_demos, "gail", tmp_path / name, **settings)
+        assert run.config.terms["adversarial"].absorbing == absorbing
+        assert all(np.isfinite(row["adversarial/loss"]) for row in run.metrics())
+    assert (tmp_path / "with/policy.safetensors").read_bytes() != (tmp_path / "without/policy.safetensors").read_bytes()
 
 
 def test_absorbing_states_need_a_time_limit_and_whole_episodes(hopper_demos, tmp_path: Path) -> None:

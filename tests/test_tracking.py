@@ -82,7 +82,7 @@ def test_tracking_knows_the_tasks_columns_and_asks_for_others() -> None:
     assert (hopper.positions, hopper.velocities) == ((2, 3, 4), (8, 9, 10))
     with pytest.raises(UserError, match="CartPole has no tracking reward, as in the paper"):
         Tracking().fitted(shape_of(resolve("CartPole")))
-    with pytest.raises(UserError, match="--tracking.positions"):
+    with pytest.raises(UserError, match="name the columns with --tracking"):
         Tracking().fitted(shape_of(resolve("Pendulum-v1")))
     with pytest.raises(UserError, match="Column 3 is tracked"):
         Tracking(positions=(0, 3)).fitted(shape_of(resolve("Pendulum-v1")))
@@ -111,7 +111,7 @@ def test_survival_pays_one_a_step() -> None:
     assert (Survival().reward((), agent_batch(), jax.random.PRNGKey(0)) == 1.0).all()
 
 
-def test_constant_reward_keeps_cartpole_up_without_a_demonstration(tmp_path: Path) -> None:
+def test_control_without_demonstrations_is_paid_the_same_at_every_step(tmp_path: Path) -> None:
     run = train("CartPole", None, "none", tmp_path / "run", **TINY)
     assert [row["survival/reward"] for row in run.metrics()] == [1.0] * 4
 
