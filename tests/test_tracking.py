@@ -14,6 +14,7 @@ import iddm
 from iddm.envs import make_vector, resolve, shape_of
 from iddm.envs.tasks import TASKS
 from iddm.errors import UserError
+from iddm.evaluation import run_episodes
 from iddm.rewards import Survival, Tracking
 from iddm.rewards.tracking import tracking_reward
 from iddm.rollout import Collector, ExpertData
@@ -100,6 +101,40 @@ def test_resumed_deepmimic_run_equals_an_uninterrupted_one(hopper_demos, tmp_pat
     run = resume(tmp_path / "run", demos=hopper_demos)
     assert (run.path / "policy.safetensors").read_bytes() == (whole.path / "policy.safetensors").read_bytes()
     assert all(0 < row["tracking/reward"] < 1 for row in run.metrics())
+
+
+@pytest.mark.parametrize("env", ["InvertedPendulum-v5", "Hopper-v5", "Ant-v5"])
+def test_episodes_start_in_demonstrated_states_and_the_time_starts_there_too(env: str) -> None:
+    spec = resolve(env, 4)
+    rng = np.random.default_rng(0)
+    start = run_episodes(lambda obs: np.zeros((len(obs), *shape_of(spec).action_space.shape), np.float32), spec, 1, seed=3)
+    rows = np.concatenate([start[0].observations] * 4) + rng.normal(0, 1e-3, (20, start[0].observations.shape[1]))
+    collector = Collector(make_vector(spec, 2, 0, "auto", rows.astype(np.float32)), shape_of(spec).action_space)
+    rollout, _ = collector.collect(lambda obs, t: np.zeros((2, shape_of(spec).action_space.size), np.float32), 12)
+    first = np.concatenate([np.ones((1, 2), bool), ~rollout.valid[:-1]])
+    known = 27 if env == "Ant-v5" else rows.shape[1]  # contact forces are the simulator's own
+    np.testing.assert_allclose(rollout.obs[first][:, :known], rows[rollout.step[first]][:, :known], atol=1e-5)
+    assert len(set(rollout.step[first].tolist())) > 1
+    going = rollout.valid[1:] & rollout.valid[:-1]
+    assert (np.diff(rollout.step, axis=0)[going] == 1).all()
+
+
+def test_reference_starts_resume_exactly_and_say_where_they_cannot_be(hopper_demos, tmp_path: Path) -> None:
+    def interrupt(row: dict[str, float]) -> None:
+        if row["iteration"] == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    settings = TINY | {"tracking": {"reference_starts": True}}
+    whole = train("Hopper-v5", hopper_demos, "deepmimic", tmp_path / "whole", **settings)
+    with pytest.raises(Interrupted):
+        train("Hopper-v5", hopper_demos, "deepmimic", tmp_path / "run", on_row=interrupt, **settings)
+    run = resume(tmp_path / "run", demos=hopper_demos)
+    assert (run.path / "policy.safetensors").read_bytes() == (whole.path / "policy.safetensors").read_bytes()
+    with pytest.raises(UserError, match="EnvPool cannot start episodes from demonstrated states"):
+        train("Hopper-v5", hopper_demos, "deepmimic", tmp_path / "no", backend="envpool", **settings)
+    with pytest.raises(UserError, match="cannot be put there"):
+        make_vector(resolve("InvertedDoublePendulum-v5"), 1, 0, "auto", np.zeros((5, 9), np.float32))
+    assert not (tmp_path / "no").exists()
 
 
 def test_tracking_needs_whole_episodes(hopper_demos, tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ class Environments:
         self.close()
         config = self._job.config
         seed = int(np.random.SeedSequence([config.seed, iteration]).generate_state(1)[0] >> 2)
-        env = make_vector(self._job.spec, config.num_envs, seed, config.backend)
+        env = make_vector(self._job.spec, config.num_envs, seed, config.backend, self._job.reference)
         self._collector = Collector(env, self._job.shape.action_space)
         self._actions = []
         self.since = iteration

@@ -8,7 +8,7 @@ import numpy as np
 
 from iddm.config import Config
 from iddm.demos import Demos
-from iddm.envs import EnvShape, EnvSpec, resolve, shape_of
+from iddm.envs import EnvShape, EnvSpec, make_vector, resolve, shape_of
 from iddm.envs.spec import MakeEnv, parse_kwargs
 from iddm.envs.vector import choose_backend
 from iddm.errors import UserError
@@ -40,7 +40,16 @@ class Job:
             return Job(config, spec, shape, None, None)
         demos = find_demos(config, demos)
         demos = demos if config.needs_expert_actions else demos.states_only()
-        return Job(config, spec, shape, expert_data(demos, shape, config.needs_expert_actions, config), demos.digest())
+        job = Job(config, spec, shape, expert_data(demos, shape, config.needs_expert_actions, config), demos.digest())
+        if job.reference is not None:
+            make_vector(spec, 1, 0, config.backend, job.reference).close()  # says so where it cannot be
+        return job
+
+    @property
+    def reference(self) -> np.ndarray | None:
+        """The episode whose states episodes start in, where a term wants that."""
+        wanted = any(term.starts_from_demos for term in self.config.terms.values())
+        return np.asarray(self.expert.first) if wanted and self.expert and self.expert.first is not None else None
 
     def export(self, policy: Policy, normaliser: Normaliser) -> SavedPolicy:
         """The policy as a user keeps it. Nothing of the run's place or time goes in: same run, same bytes."""

@@ -24,7 +24,7 @@ class Rollout(NamedTuple):
     valid: Bool[np.ndarray, "T N"]
     """False on the row that an autoreset makes: the action was ignored, and the successor is a new episode's start."""
     step: Int[np.ndarray, "T N"]
-    """Time within the episode: 0 on its first row."""
+    """Time within the episode: 0 on its first row, or the time in the demonstration where the episode began."""
 
 
 class Collector:
@@ -36,7 +36,7 @@ class Collector:
         self._obs = env.reset()
         self._ended = np.zeros(len(self._obs), bool)
         self._return = np.zeros(len(self._obs))
-        self._step = np.zeros(len(self._obs), np.int32)
+        self._step = env.start
 
     def collect(self, act: Callable[[np.ndarray, int], np.ndarray], num_steps: int) -> tuple[Rollout, list[float]]:
         """`num_steps` steps with `act(obs, t)`, and the returns of the episodes that ended on the way."""
@@ -47,7 +47,7 @@ class Collector:
             valid = ~self._ended
             row = Rollout(self._obs, action, step.obs, step.reward, step.terminated, step.truncated, valid, self._step)
             rows.append(row)
-            self._step = np.where(valid, self._step + 1, 0).astype(np.int32)
+            self._step = np.where(valid, self._step + 1, self._env.start).astype(np.int32)
             self._return = np.where(valid, self._return + step.reward, 0.0)
             self._ended = (step.terminated | step.truncated) & valid
             finished += self._return[self._ended].tolist()

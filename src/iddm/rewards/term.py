@@ -33,6 +33,11 @@ class Term(Protocol):
         """Whether single transitions of the demonstrations are not enough: their time, or their end, matters."""
         return False
 
+    @property
+    def starts_from_demos(self) -> bool:
+        """Whether episodes are to start in states of the first demonstration."""
+        return False
+
     def init(self, key: PRNGKeyArray, obs_size: int, action_size: int) -> PyTree:
         return ()
 

@@ -44,6 +44,8 @@ class Tracking(Term):
     """The paper's w_p."""
     velocity_weight: float = 0.2
     """The paper's w_v."""
+    reference_starts: bool = False
+    """Start episodes in states of the demonstration (Gymnasium's MuJoCo environments only; not in the paper)."""
 
     @property
     def needs_demos(self) -> bool:
@@ -52,6 +54,10 @@ class Tracking(Term):
     @property
     def needs_whole_episodes(self) -> bool:
         return True
+
+    @property
+    def starts_from_demos(self) -> bool:
+        return self.reference_starts
 
     def fitted(self, shape: EnvShape) -> "Tracking":
         task = find_task(shape.env_id)
