@@ -109,6 +109,7 @@ def test_bc_clones_a_continuous_controller_and_takes_no_steps(pendulum_demos: De
     assert iddm.evaluate(run.policy, episodes=5).mean > 900
     rows = run.metrics()
     assert {row["steps"] for row in rows} == {0}
+    assert run.policy.config["steps"] == 0
     assert rows[-1]["epochs"] == 300
     assert rows[-1]["cloning/held_out_error"] < rows[0]["cloning/held_out_error"]
 

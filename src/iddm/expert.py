@@ -35,7 +35,10 @@ def expert_data(demos: Demos, shape: EnvShape, needs_actions: bool, config: Conf
     if needs_actions:
         recorded = demos.flat_actions()
         if recorded is None:
-            raise UserError(f"{where}: method {config.method} needs the expert's actions, and there are none; use iddm or gaifo.")
+            raise UserError(
+                f"{where}: method {config.method} needs the expert's actions, and there are none; record some with "
+                "`iddm demos --with-actions`, or use iddm or gaifo."
+            )
         actions = _action_features(recorded, shape, where)
     data = ExpertData(jnp.asarray(rows), jnp.asarray(starts), actions)
     if not any(term.needs_whole_episodes for term in config.terms.values()):

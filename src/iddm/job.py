@@ -69,12 +69,13 @@ class Job:
 
     def about(self) -> dict[str, object]:
         """What a saved policy says of its origin."""
+        _, unit = self.config.length
         return {
             "env": self.config.env,
             "max_episode_steps": self.spec.max_episode_steps,
             "env_kwargs": self.spec.kwargs,
             "method": self.config.method,
             "preset": self.config.preset,
-            "steps": self.config.steps,
+            "steps": self.config.steps if unit == "steps" else 0,
             "seed": self.config.seed,
         }

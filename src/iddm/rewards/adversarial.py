@@ -136,7 +136,13 @@ class Adversarial(Term):
             return (eqx.apply_updates(net, updates), opt_state), metrics
 
         state, metrics = jax.lax.scan(step, state, jax.random.split(key, self.updates))
-        return state, jax.tree.map(jnp.mean, metrics)
+        metrics = jax.tree.map(jnp.mean, metrics)
+        if ended is not None:
+            metrics |= {
+                "absorbed_share": shares[1],
+                "absorbing_reward": imitation_reward(state[0](ended)[0], self.reward_form)[0],
+            }
+        return state, metrics
 
     def reward(self, state: PyTree, agent: AgentBatch, key: PRNGKeyArray) -> Float[Array, " rows"]:
         rows = with_ends(agent.transitions, agent.terminated) if self.absorbing else agent.transitions
