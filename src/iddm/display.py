@@ -86,8 +86,14 @@ class TrainingDisplay:
 
     def _line(self, row: dict[str, float], speed: float) -> str:
         left = (self._total - row[self._unit]) / speed if speed else float("nan")
-        figures = "  ".join(f"{key.split('/')[-1]} {_figure(key, row[key])}" for key in FIGURES if key in row)
+        figures = "  ".join(f"{_short(key)} {_figure(key, row[key])}" for key in FIGURES if key in row)
         return f"{self._unit[:-1]} {row[self._unit]:>9,.0f}  {speed:,.0f}/s  {left:.0f} s left  {figures}"
+
+
+def _short(key: str) -> str:
+    """The figure's own name, or all of it where two figures share one."""
+    last = key.split("/")[-1]
+    return last if sum(other.endswith(last) for other in FIGURES) == 1 else key
 
 
 def _figure(key: str, x: float) -> str:
