@@ -8,6 +8,7 @@ import pytest
 
 import iddm
 from iddm.cli import main
+from iddm.config import default_config, expert_config
 from iddm.demos import Demos, save_demos
 
 SMALL = ["--steps", "512", "--num-envs", "4", "--rollout-length", "64", "--hidden", "16", "16"]
@@ -92,6 +93,51 @@ def test_every_flag_is_a_setting_of_the_method(capsys) -> None:
     with pytest.raises(SystemExit):
         main(["train", "--method", "gaifo", "--help"])
     assert "--mi.weight" not in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["train", "--method", "bco", "--help"])
+    shown = capsys.readouterr().out
+    assert "--inverse.rounds" in shown
+    assert "--cloning.epochs" in shown
+    assert "--ppo.clip" not in shown
+    with pytest.raises(SystemExit):
+        main(["train", "--method", "deepmimic", "--help"])
+    assert "--tracking.positions" in capsys.readouterr().out
+
+
+def test_expert_starts_from_the_tasks_settings_and_flags_change_them(tmp_path: Path) -> None:
+    hopper = expert_config("Hopper-v5")
+    assert (hopper.method, hopper.steps, hopper.ppo.discount, hopper.log_std_init) == ("ppo", 1_200_000, 0.995, -0.5)
+    assert expert_config("Hopper-v5", "paper").ppo.discount == 0.99
+    assert expert_config("Pendulum-v1") == default_config("Pendulum-v1", "ppo")
+    flags = ["--num-envs", "2", "--steps", "128", "--rollout-length", "64", "--hidden", "8", "--ppo.epochs", "1"]
+    assert main(["expert", "Hopper", "--out", str(tmp_path / "run"), *flags]) == 0
+    config = iddm.Run.open(tmp_path / "run").config
+    assert (config.ppo.discount, config.ppo.epochs, config.log_std_init) == (0.995, 1, -0.5)
+    assert (config.steps, config.hidden) == (128, (8,))
+
+
+def test_bundled_expert_records_demonstrations_by_flag(tmp_path: Path, capsys) -> None:
+    out = tmp_path / "d.npz"
+    assert main(["demos", "--expert", "Hopper-v5", "--episodes", "1", "--out", str(out)]) == 0
+    assert iddm.load_demos(out).num_episodes == 1
+    for wrong in ([], ["Hopper", "--expert", "Hopper"]):
+        assert main(["demos", *wrong, "--out", str(tmp_path / "none.npz")]) == 2
+        assert "Say who acts" in capsys.readouterr().err
+    assert main(["demos", "--expert", "Pendulum-v1", "--out", str(tmp_path / "none.npz")]) == 2
+    assert "no bundled expert" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("method", ["bc", "bco", "random"])
+def test_learners_without_rewards_go_through_the_same_commands(method: str, cartpole_demos, tmp_path: Path, capsys) -> None:
+    save_demos(cartpole_demos, tmp_path / "demos.npz")
+    few = {"bc": ["--cloning.epochs", "20"], "bco": ["--inverse.rounds", "2", "--inverse.epochs", "1", "--cloning.epochs", "1"]}
+    out, page = tmp_path / "run", tmp_path / "page.html"
+    args = ["train", "CartPole", "--method", method, "--demos", str(tmp_path / "demos.npz"), "--out", str(out), *SMALL]
+    assert main([*args, *few.get(method, [])]) == 0
+    assert main(["train", "--resume", str(out)]) == 0
+    assert main(["eval", str(out), "--episodes", "3", "--json"]) == 0
+    assert main(["report", str(out), "--episodes", "2", "--out", str(page)]) == 0
+    assert method in page.read_text()
 
 
 def bad_file(folder: Path, kind: str) -> Path:
@@ -126,6 +172,9 @@ def bad_file(folder: Path, kind: str) -> Path:
         ("one_row", [], "one_row.npz"),
         ("empty", [], "empty.npz"),
         ("good", ["--method", "gail"], "needs the expert's actions"),
+        ("good", ["--method", "bc"], "bc needs the expert's actions"),
+        ("good", ["--method", "deepmimic", "--demo-transitions", "3"], "needs whole episodes"),
+        ("good", ["--method", "deepmimic", "--tracking.positions", "11"], "Column 11 is tracked"),
         ("good", ["--method", "gailx"], "unknown; there are iddm"),
         ("good", ["--demo-episodes", "5"], "episode"),
         ("good", ["--steps", "0"], "steps"),

@@ -27,7 +27,10 @@ def agent_batch(seed: int = 0, shift: float = 0.0) -> AgentBatch:
     s = jax.random.normal(k[0], (ROWS, OBS)) + shift
     a = jax.random.uniform(k[1], (ROWS, ACT), minval=-1)
     s_next = s + 0.1 * jax.random.normal(k[2], (ROWS, OBS))
-    return AgentBatch(Transitions(s, a, s_next), jnp.linspace(-3, 0, ROWS), jnp.ones(ROWS), jnp.ones(ROWS))
+    ends, step = jnp.zeros(ROWS, bool), jnp.arange(ROWS)
+    return AgentBatch(
+        Transitions(s, a, s_next), jnp.linspace(-3, 0, ROWS), jnp.ones(ROWS), jnp.ones(ROWS), ends, step, s_next, None
+    )
 
 
 def expert(with_actions: bool = False) -> ExpertData:
@@ -180,15 +183,20 @@ def test_terms_see_the_same_state_the_same_whether_it_is_the_agents_or_the_exper
     state = eqx.tree_at(lambda s: s.normaliser, state, state.normaliser.update(jnp.asarray(past, jnp.float32), jnp.ones(500)))
     flag = np.zeros((ROWS, 1), bool)
     action, reward = np.zeros((ROWS, 1, ACT), np.float32), np.zeros((ROWS, 1), np.float32)
-    rollout = Rollout(now[:-1, None], action, now[1:, None], reward, flag, flag, ~flag)
+    rollout = Rollout(now[:-1, None], action, now[1:, None], reward, flag, flag, ~flag, np.arange(ROWS)[:, None])
     _, metrics = make_iteration(config)(state, rollout, demos, jax.random.PRNGKey(0), 1.0)
     assert metrics["compare/gap"] == 0
 
 
-def test_state_only_methods_never_ask_for_actions_and_gail_does() -> None:
-    for preset in (TUNED, PAPER):
-        asks = {name: any(t.needs_expert_actions for t in m.terms) for name, m in preset.items()}
-        assert asks == {name: name == "gail" for name in preset}
+def test_state_only_methods_never_ask_for_actions_and_gail_and_bc_do() -> None:
+    for preset in ("tuned", "paper"):
+        asks = {name: default_config("any", name, preset).needs_expert_actions for name in TUNED}
+        assert asks == {name: name in ("gail", "bc") for name in TUNED}
+
+
+def test_experts_and_controls_need_no_demonstrations_and_all_others_do() -> None:
+    needs = {name: default_config("any", name).needs_demos for name in TUNED}
+    assert needs == {name: name not in ("ppo", "none", "random") for name in TUNED}
 
 
 def test_paper_preset_is_the_papers_table() -> None:

@@ -147,7 +147,9 @@ def test_config_comes_back_from_disk_as_it_went(uninterrupted: Path) -> None:
 def test_saved_policy_acts_like_the_learner(uninterrupted: Path, hopper_demos) -> None:
     import jax
 
-    from iddm.training import Job, from_arrays, init_state
+    from iddm.job import Job
+    from iddm.learner import init_state
+    from iddm.training import from_arrays
 
     run = Run.open(uninterrupted)
     job = Job.prepare(run.config, hopper_demos)
@@ -156,7 +158,7 @@ def test_saved_policy_acts_like_the_learner(uninterrupted: Path, hopper_demos) -
     state = from_arrays(state, arrays)
     obs = np.concatenate([e[:50] for e in hopper_demos.observations])
     theirs = np.clip(jax.device_get(state.policy.net(state.normaliser.own(jax.numpy.asarray(obs)))), -1, 1)
-    np.testing.assert_allclose(job.policy(state).predict(obs), theirs, atol=1e-5)
+    np.testing.assert_allclose(job.export(state.policy, state.normaliser).predict(obs), theirs, atol=1e-5)
 
 
 def test_loading_and_using_a_policy_does_not_import_jax(uninterrupted: Path) -> None:

@@ -32,7 +32,7 @@ def _learn(config: Any, where: Any) -> int:
     from iddm.training import Interrupted, resume, start
 
     try:
-        display = TrainingDisplay(f"{config.method} on {config.env}", config.steps)
+        display = TrainingDisplay(f"{config.method} on {config.env}", *config.length)
         run = resume(where.path, display) if isinstance(where, Run) else start(config, where, display)
     except Interrupted as stopped:
         OUT.print(str(stopped), highlight=False)
@@ -57,30 +57,35 @@ def _peek(args: list[str], flag: str, default: str) -> str:
     return default
 
 
-def _train_flags(args: list[str], method: str | None = None) -> tuple[Any, Path | None]:
-    """Parse a config whose defaults, and whose terms' flags, are those of the chosen method and preset."""
+def _train_flags(args: list[str], start: Any = None) -> tuple[Any, Path | None]:
+    """Parse a config whose defaults, and whose parts' flags, are those of `start`, or of the chosen method and preset."""
     from iddm.config import Config, default_config
 
-    chosen = method or _peek(args, "--method", "iddm")
+    chosen = _peek(args, "--method", "iddm")
     preset = _peek(args, "--preset", "tuned")
-    default = default_config(tyro.MISSING, chosen, preset)  # pyright: ignore[reportArgumentType]
+    default = start or default_config(tyro.MISSING, chosen, preset)  # pyright: ignore[reportArgumentType]
     out = Annotated[Path | None, tyro.conf.arg(help="Directory of the run; without it, one under runs/.")]
     fields = [("config", Annotated[Config, tyro.conf.arg(name="")]), ("out", out)]
-    flags = dataclasses.make_dataclass("Flags", fields + [(name, type(term)) for name, term in default.terms.items()])
+    flags = dataclasses.make_dataclass("Flags", fields + [(name, type(part)) for name, part in default.parts.items()])
     given = tyro.cli(
         flags,
-        default=flags(default, None, *default.terms.values()),
+        default=flags(default, None, *default.parts.values()),
         args=args,
-        prog="iddm expert" if method else "iddm train",
-        description=f"Settings of {chosen}. Each method has its own: see --method M --help. Continue a run: --resume DIR.",
+        prog="iddm expert" if start else "iddm train",
+        description=f"Settings of {default.method}. Each method has its own: --method M --help. Continue a run: --resume DIR.",
     )
-    terms = {name: getattr(given, name) for name in default.terms}
-    return dataclasses.replace(given.config, terms=terms), given.out
+    parts = {name: getattr(given, name) for name in default.parts}
+    return dataclasses.replace(given.config, terms=default.terms).with_parts(parts), given.out
 
 
 def expert_command(args: list[str]) -> int:
     """Train an expert with PPO on the environment's own reward."""
-    return _learn(*_train_flags(args, method="ppo"))
+    from iddm.config import expert_config
+    from iddm.envs.tasks import find_task
+
+    env = next((arg for arg in args if find_task(arg)), "")  # which task it is decides the defaults
+    start = dataclasses.replace(expert_config(env, _peek(args, "--preset", "tuned")), env=tyro.MISSING)  # pyright: ignore[reportArgumentType]
+    return _learn(*_train_flags(args, start))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,10 +129,12 @@ def find_policy(name: str) -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class _Demos:
-    policy: tyro.conf.Positional[str]
-    """Directory of a run, a policy file, or the name of a task with a bundled expert."""
     out: Path
     """File to write (.npz)."""
+    policy: tyro.conf.Positional[str | None] = None
+    """Directory of a run, a policy file, or the name of a task with a bundled expert."""
+    expert: str | None = None
+    """Task whose bundled expert acts, instead of a policy: Hopper, or Hopper-v5."""
     episodes: int = 50
     """Episodes to record."""
     with_actions: bool = False
@@ -140,11 +147,15 @@ class _Demos:
 
 def demos_command(args: list[str]) -> None:
     """Record demonstrations from a policy."""
+    from iddm.bundled import bundled_expert
     from iddm.demos import save_demos
     from iddm.evaluation import record_demos
 
     given = tyro.cli(_Demos, args=args, prog="iddm demos")
-    demos = record_demos(find_policy(given.policy), given.episodes, given.with_actions, given.stochastic, given.seed)
+    if (given.policy is None) == (given.expert is None):
+        raise UserError("Say who acts: a run's directory, a policy file, or --expert TASK, and only one of them.")
+    policy = bundled_expert(given.expert) if given.expert else find_policy(given.policy or "")
+    demos = record_demos(policy, given.episodes, given.with_actions, given.stochastic, given.seed)
     save_demos(demos, given.out)
     assert demos.episode_returns is not None
     OUT.print(

@@ -8,8 +8,11 @@ from typing import Any
 
 import tyro
 
+from iddm.cloning import Cloning, InverseModel
+from iddm.envs.tasks import find_task
 from iddm.envs.vector import Backend
 from iddm.errors import UserError
+from iddm.experts import EXPERT_SETTINGS
 from iddm.methods import Preset, find_method
 from iddm.ppo import PPO
 from iddm.rewards import TERMS, Term
@@ -22,7 +25,7 @@ class Config:
     env: tyro.conf.Positional[str]
     """A task (HalfCheetah), a registered Gymnasium id (HalfCheetah-v5), or module:function."""
     method: str = "iddm"
-    """iddm, gaifo, gaifo-s, gail or ppo."""
+    """iddm, gaifo, gaifo-s, gail, bc, bco, deepmimic, ppo; controls: none (paid for being alive) and random."""
     preset: Preset = "tuned"
     """Default settings: tuned (ours) or paper (the paper's table)."""
     demos: str | None = None
@@ -32,7 +35,7 @@ class Config:
     demo_transitions: int | None = None
     """Use only so many of the transitions, chosen at random."""
     steps: int = 1_000_000
-    """Environment steps to train for."""
+    """Environment steps to train for (bco: of all rounds together; bc takes none)."""
     seed: int = 0
     """Seed of everything random."""
     num_envs: int = 16
@@ -53,7 +56,12 @@ class Config:
     """Iterations between checkpoints; the environments start anew at each, interrupted or not."""
     tensorboard: bool = False
     """Also write TensorBoard event files (needs the extra `tensorboard`)."""
-    ppo: PPO = PPO()
+    ppo: tyro.conf.Suppress[PPO] = PPO()
+    """How the policy learns from rewards; on the command line `--ppo.…`, where the method does."""
+    cloning: tyro.conf.Suppress[Cloning | None] = None
+    """How bc and bco learn a policy from actions."""
+    inverse: tyro.conf.Suppress[InverseModel | None] = None
+    """How bco infers actions."""
     terms: tyro.conf.Suppress[Mapping[str, Term]] = field(default_factory=dict)
     """The method's reward terms by name; on the command line each has its own flags."""
 
@@ -67,10 +75,43 @@ class Config:
             "ppo.batch_size": self.ppo.batch_size > 0,
             "ppo.discount": 0 <= self.ppo.discount < 1,
             "ppo.gae_decay": 0 <= self.ppo.gae_decay <= 1,
+            "cloning.epochs": self.cloning is None or self.cloning.epochs > 0,
+            "cloning.batch_size": self.cloning is None or self.cloning.batch_size > 0,
+            "inverse.rounds": self.inverse is None or self.inverse.rounds > 0,
+            "inverse.epochs": self.inverse is None or self.inverse.epochs > 0,
+            "inverse.batch_size": self.inverse is None or self.inverse.batch_size > 0,
         }
         for name, good in checks.items():
             if not good:
                 raise UserError(f"Setting {name} is out of range; see `iddm train --help`.")
+
+    @property
+    def parts(self) -> dict[str, Any]:
+        """The settings that stand in groups, by the group's name: those that this method has."""
+        groups = {"cloning": self.cloning, "inverse": self.inverse} if self.cloning else {"ppo": self.ppo}
+        return {name: group for name, group in groups.items() if group is not None} | dict(self.terms)
+
+    def with_parts(self, parts: Mapping[str, Any]) -> "Config":
+        """The config with groups of settings changed."""
+        own = {name: part for name, part in parts.items() if name not in self.terms}
+        terms = {name: parts.get(name, term) for name, term in self.terms.items()}
+        return dataclasses.replace(self, **own, terms=terms)
+
+    @property
+    def needs_demos(self) -> bool:
+        return self.cloning is not None or any(term.needs_demos for term in self.terms.values())
+
+    @property
+    def needs_expert_actions(self) -> bool:
+        clones_actions = self.cloning is not None and self.inverse is None
+        return clones_actions or any(term.needs_expert_actions for term in self.terms.values())
+
+    @property
+    def length(self) -> tuple[int, str]:
+        """How long the run is, and which figure of a row counts it."""
+        if self.cloning is not None and self.inverse is None:
+            return self.cloning.epochs, "epochs"
+        return self.steps, "steps"
 
     @property
     def steps_per_iteration(self) -> int:
@@ -82,7 +123,10 @@ class Config:
 
     def to_json(self) -> str:
         data = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        data["ppo"] = dataclasses.asdict(self.ppo)
+        for name in GROUPS:
+            group = data.pop(name)
+            if group is not None:
+                data[name] = dataclasses.asdict(group)
         data["terms"] = {name: dataclasses.asdict(term) for name, term in self.terms.items()}  # pyright: ignore
         return json.dumps(data, indent=2)
 
@@ -90,11 +134,14 @@ class Config:
     def from_json(text: str, source: str) -> "Config":
         try:
             data = json.loads(text)
-            data["ppo"] = PPO(**data["ppo"])
+            data |= {name: GROUPS[name](**_tuples(data[name])) for name in GROUPS if name in data}
             data["terms"] = {name: TERMS[name](**_tuples(term)) for name, term in data["terms"].items()}
             return Config(**_tuples(data))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise UserError(f"{source}: not the config of a run ({type(error).__name__}: {error}).") from error
+
+
+GROUPS: dict[str, Any] = {"ppo": PPO, "cloning": Cloning, "inverse": InverseModel}
 
 
 def _tuples(data: dict[str, Any]) -> dict[str, Any]:
@@ -106,3 +153,26 @@ def default_config(env: str, method: str = "iddm", preset: str = "tuned") -> Con
     value = find_method(method, preset)
     known: Any = preset
     return Config(env=env, method=method, preset=known, terms={t.name: t for t in value.terms}, **value.settings)
+
+
+def configure(config: Config, settings: dict[str, Any]) -> Config:
+    """The config with some settings changed; those of PPO and of the terms are given as dictionaries."""
+    parts = config.parts
+    plain = {f.name for f in dataclasses.fields(config)} - {"terms", *GROUPS}
+    for name, value in settings.items():
+        if name not in parts and name not in plain:
+            raise UserError(f"Setting '{name}' is unknown to {config.method}; there are {', '.join(sorted({*plain, *parts}))}.")
+        if name in parts:
+            try:
+                parts[name] = dataclasses.replace(parts[name], **value)
+            except TypeError as error:
+                raise UserError(f"Setting '{name}': {error}.") from error
+    changes = {name: value for name, value in settings.items() if name in plain}
+    return dataclasses.replace(config.with_parts(parts), **changes)
+
+
+def expert_config(env: str, preset: str = "tuned") -> Config:
+    """The settings that `iddm expert` starts from: PPO's, and with our preset the task's own."""
+    task = find_task(env)
+    own = EXPERT_SETTINGS.get(task.name, {}) if task and preset == "tuned" else {}
+    return configure(default_config(env, "ppo", preset), own)

@@ -14,16 +14,22 @@ FIGURES = {
     "adversarial/agent_accuracy": "discriminator right on agent",
     "mi/information": "I(s; (s', a)), nats",
     "ppo/entropy": "policy entropy, nats",
+    "tracking/reward": "tracking reward, of 1",
+    "inverse/held_out_error": "inverse model's error, held out",
+    "cloning/held_out_error": "policy's error, held out",
 }
 
 
 class TrainingDisplay:
     """Shows each row of metrics. Use as a context and as the `on_row` of training."""
 
-    def __init__(self, title: str, steps: int, console: Console | None = None, plain_every: float = 10.0) -> None:
+    def __init__(
+        self, title: str, total: int, unit: str = "steps", console: Console | None = None, plain_every: float = 10.0
+    ) -> None:
         self._console = console or Console(stderr=True)
         self._title = title
-        self._steps = steps
+        self._total = total
+        self._unit = unit
         self._plain_every = plain_every
         self._last_line = 0.0
         self._return = float("nan")
@@ -36,14 +42,14 @@ class TrainingDisplay:
             TimeRemainingColumn(),
             auto_refresh=False,
         )
-        self._task = self._progress.add_task(title, total=steps)
+        self._task = self._progress.add_task(title, total=total)
 
     def __enter__(self) -> "TrainingDisplay":
         if self._console.is_terminal:
             self._live = Live(self._progress, console=self._console, refresh_per_second=4)
             self._live.start()
         else:
-            self._console.print(f"{self._title}: {self._steps:,} steps", highlight=False, soft_wrap=True)
+            self._console.print(f"{self._title}: {self._total:,} {self._unit}", highlight=False, soft_wrap=True)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -57,31 +63,37 @@ class TrainingDisplay:
         shown = row | {"episode_return": self._return}
         speed = self._speed(row)
         if self._live:
-            self._progress.update(self._task, completed=row["steps"])
+            self._progress.update(self._task, completed=row[self._unit])
             self._live.update(Group(self._progress, self._table(shown, speed)))
-        elif time.monotonic() - self._last_line > self._plain_every or row["steps"] >= self._steps:
+        elif time.monotonic() - self._last_line > self._plain_every or row[self._unit] >= self._total:
             self._last_line = time.monotonic()
             self._console.print(self._line(shown, speed), highlight=False, soft_wrap=True)
 
     def _speed(self, row: dict[str, float]) -> float:
-        """Steps a second since the first row, which holds the compilation."""
+        """Steps (or epochs) a second since the first row, which holds the compilation."""
         assert self._first is not None
         seconds = row["seconds"] - self._first["seconds"]
-        return (row["steps"] - self._first["steps"]) / seconds if seconds > 0 else 0.0
+        return (row[self._unit] - self._first[self._unit]) / seconds if seconds > 0 else 0.0
 
     def _table(self, row: dict[str, float], speed: float) -> Table:
         table = Table.grid(padding=(0, 2))
-        table.add_row("steps", f"{row['steps']:,.0f} of {self._steps:,}")
-        table.add_row("steps/s", f"{speed:,.0f}")
+        table.add_row(self._unit, f"{row[self._unit]:,.0f} of {self._total:,}")
+        table.add_row(f"{self._unit}/s", f"{speed:,.0f}")
         for key, label in FIGURES.items():
             if key in row:
                 table.add_row(label, _figure(key, row[key]))
         return table
 
     def _line(self, row: dict[str, float], speed: float) -> str:
-        left = (self._steps - row["steps"]) / speed if speed else float("nan")
-        figures = "  ".join(f"{key.split('/')[-1]} {_figure(key, row[key])}" for key in FIGURES if key in row)
-        return f"step {row['steps']:>9,.0f}  {speed:,.0f}/s  {left:.0f} s left  {figures}"
+        left = (self._total - row[self._unit]) / speed if speed else float("nan")
+        figures = "  ".join(f"{_short(key)} {_figure(key, row[key])}" for key in FIGURES if key in row)
+        return f"{self._unit[:-1]} {row[self._unit]:>9,.0f}  {speed:,.0f}/s  {left:.0f} s left  {figures}"
+
+
+def _short(key: str) -> str:
+    """The figure's own name, or all of it where two figures share one."""
+    last = key.split("/")[-1]
+    return last if sum(other.endswith(last) for other in FIGURES) == 1 else key
 
 
 def _figure(key: str, x: float) -> str:

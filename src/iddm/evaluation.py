@@ -125,7 +125,7 @@ def evaluate(
 
 
 def _actions_of(policy: Policy, spec: EnvSpec, seed: int, stochastic: bool) -> Act:
-    rng = np.random.default_rng(seed) if stochastic else None
+    rng = np.random.default_rng(seed) if stochastic or policy.uniform else None
     return lambda obs: policy.predict(obs, rng)
 
 

@@ -35,9 +35,34 @@ def expert_data(demos: Demos, shape: EnvShape, needs_actions: bool, config: Conf
     if needs_actions:
         recorded = demos.flat_actions()
         if recorded is None:
-            raise UserError(f"{where}: method {config.method} needs the expert's actions, and there are none; use iddm or gaifo.")
+            raise UserError(
+                f"{where}: method {config.method} needs the expert's actions, and there are none; record some with "
+                "`iddm demos --with-actions`, or use iddm or gaifo."
+            )
         actions = _action_features(recorded, shape, where)
-    return ExpertData(jnp.asarray(rows), jnp.asarray(starts), actions)
+    data = ExpertData(jnp.asarray(rows), jnp.asarray(starts), actions)
+    if not any(term.needs_whole_episodes for term in config.terms.values()):
+        return data
+    if config.demo_transitions is not None:
+        raise UserError(f"Method {config.method}, as set, needs whole episodes; choose with --demo-episodes instead.")
+    return with_episodes(data, demos, shape.max_episode_steps)
+
+
+def with_episodes(data: ExpertData, demos: Demos, limit: int | None) -> ExpertData:
+    """Add what single transitions do not show: the first episode in time, and which episodes ended in a terminal state.
+
+    Where the file does not say, an episode that is shorter than the time limit is taken to have ended.
+    """
+    data = data._replace(first=jnp.asarray(demos.observations[0]))
+    if limit is None:
+        return data
+    ended = demos.lengths < limit if demos.terminated is None else np.asarray(demos.terminated)
+    terminal = np.zeros(len(data.rows), bool)
+    terminal[np.cumsum(demos.lengths + 1) - 1] = ended
+    num_absorbed = np.maximum(limit - demos.lengths, 0)[ended].sum()
+    return data._replace(
+        terminal=jnp.asarray(terminal), num_absorbed=jnp.asarray(float(num_absorbed)), limit=jnp.asarray(float(limit))
+    )
 
 
 def _action_features(recorded: np.ndarray, shape: EnvShape, where: str) -> jax.Array:

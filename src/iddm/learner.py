@@ -49,23 +49,6 @@ def _init_state(config: Config, obs_size: int, space: ActionSpace, key: PRNGKeyA
     return TrainState(policy, value, opt_state, Normaliser.start(obs_size, expert_rows), terms)
 
 
-@jax.jit
-def act(policy: Policy, normaliser: Normaliser, obs: Array, noise: Array) -> Array:
-    """Actions for the rollout's next step."""
-    return policy.sample(normaliser.own(obs), noise)
-
-
-@jax.jit(static_argnums=(2,))
-def rollout_noise(policy: Policy, key: PRNGKeyArray, shape: tuple[int, int]) -> Array:
-    """The noise of a whole rollout's actions, drawn at once."""
-    return policy.noise(key, shape)
-
-
-def iteration_key(seed: int, iteration: int) -> PRNGKeyArray:
-    """The randomness of one iteration: a resumed run draws what an uninterrupted one does."""
-    return jax.random.fold_in(jax.random.PRNGKey(seed), iteration + 1)
-
-
 Iterate = Callable[[TrainState, Rollout, ExpertData | None, PRNGKeyArray, float], tuple[TrainState, dict[str, Array]]]
 
 
@@ -86,10 +69,14 @@ def make_iteration(config: Config) -> Iterate:
         log_prob = state.policy.log_prob(s, flat.action)
         valid = flat.valid.astype(float)
         transitions = Transitions(mixture(flat.obs), state.policy.features(flat.action), mixture(flat.next_obs))
-        agent = AgentBatch(transitions, log_prob, flat.env_reward, valid)
+        target = None if expert is None else expert.at(flat.step + 1)
+        agent = AgentBatch(
+            transitions, log_prob, flat.env_reward, valid, flat.terminated, flat.step, jnp.asarray(flat.next_obs), target
+        )
         shown = None if expert is None else expert.scaled(mixture)
 
         reward = jnp.zeros(shape[0] * shape[1])
+        absorbed = 0.0  # pay for each step after a terminal state
         terms, metrics, finite = {}, {}, {}
         for name, term in config.terms.items():
             terms[name], learned = term.update(state.terms[name], agent, shown, next(keys))
@@ -98,6 +85,7 @@ def make_iteration(config: Config) -> Iterate:
             metrics[f"{name}/reward"] = _mean(paid, valid)
             finite[name] = _all_finite((terms[name], paid))
             reward = reward + paid
+            absorbed = absorbed + term.absorbing_reward(terms[name], agent)
 
         value, next_value = state.value(jnp.concatenate([s, s_next])).reshape(2, *shape)
         terminated = jnp.asarray(rollout.terminated)
@@ -110,6 +98,7 @@ def make_iteration(config: Config) -> Iterate:
             boundary,
             config.ppo.discount,
             config.ppo.gae_decay,
+            terminal_value=absorbed / (1 - config.ppo.discount),
         ).reshape(-1)
         target = advantage + value.reshape(-1)
         value_function = state.value.follow(target, valid)

@@ -1,14 +1,15 @@
-"""Methods as values: each is a tuple of reward terms. Two presets: ours, and the paper's table to the letter.
+"""Methods as values: each is a tuple of reward terms, or a way to clone.
 
-A new adversarial method is a new line here.
+Two presets: ours, and the paper's table to the letter. A new adversarial method is a new line here.
 """
 
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from iddm.cloning import Cloning, InverseModel
 from iddm.errors import UserError
 from iddm.ppo import PPO as PPOSettings
-from iddm.rewards import Adversarial, EnvironmentReward, MutualInformation, PolicyEntropy, Term
+from iddm.rewards import Adversarial, EnvironmentReward, MutualInformation, PolicyEntropy, Survival, Term, Tracking
 
 Preset = Literal["tuned", "paper"]
 
@@ -20,6 +21,8 @@ class Method:
     terms: tuple[Term, ...]
     about: str
     settings: dict[str, Any] = field(default_factory=dict)
+    learner: str = "policy_gradient"
+    """How the policy is learned (`iddm.loops.LEARNERS`)."""
 
 
 # Ours: the recipe that holds on all tasks we tried (docs/methods/iddm.md).
@@ -31,21 +34,38 @@ TUNED: dict[str, Method] = {
     "gaifo": Method((Adversarial(),), "matches (s, s'), from states alone"),
     "gaifo-s": Method((Adversarial(sees=("s",)),), "matches s, from states alone"),
     "gail": Method((Adversarial(sees=("s", "a")), PolicyEntropy(0.01)), "matches (s, a): needs the expert's actions"),
+    "bc": Method(
+        (),
+        "behavioural cloning: needs the expert's actions",
+        {"cloning": Cloning(), "checkpoint_every": 1},
+        "cloning",
+    ),
+    "bco": Method(
+        (),
+        "behavioural cloning with actions that an inverse dynamics model infers, from states alone",
+        {"cloning": Cloning(epochs=50), "inverse": InverseModel(), "checkpoint_every": 1},
+        "cloning_from_observation",
+    ),
+    "deepmimic": Method((Tracking(),), "follows the joints of one demonstration in time, from states alone"),
     "ppo": Method((EnvironmentReward(),), "learns from the environment's own reward: makes experts"),
+    "none": Method((Survival(),), "control: a constant reward, without demonstrations"),
+    "random": Method((), "control: uniformly random actions, nothing is learned", {"steps": 32_768}, "random"),
 }
 
 # The paper's Table 3. What it does not name stays out: no gradient penalty, no annealing, unit initial noise, raw PMI.
 _plain = Adversarial(gradient_penalty=0.0)
 _paper_settings: dict[str, Any] = {"ppo": PPOSettings(anneal=False), "log_std_init": 0.0}
 _paper_mi = MutualInformation(0.1, "mine", standardise=False, updates=50, first_updates=10_000, batch_size=512, hidden=(512, 512))
-PAPER: dict[str, Method] = {
+PAPER: dict[str, Method] = TUNED | {
     name: replace(TUNED[name], terms=terms, settings=_paper_settings)
     for name, terms in {
         "iddm": (_plain, PolicyEntropy(0.01), _paper_mi),
         "gaifo": (_plain,),
         "gaifo-s": (replace(_plain, sees=("s",)),),
         "gail": (replace(_plain, sees=("s", "a")), PolicyEntropy(0.01)),
+        "deepmimic": (Tracking(),),
         "ppo": (EnvironmentReward(),),
+        "none": (Survival(),),
     }.items()
 }
 

@@ -54,6 +54,9 @@ class GaussianPolicy(eqx.Module):
     def sample(self, s: Float[Array, "*b obs"], noise: Float[Array, "*b actions"]) -> Float[Array, "*b actions"]:
         return self.net(s) + jnp.exp(self.log_std) * noise
 
+    def mode(self, s: Float[Array, "*b obs"]) -> Float[Array, "*b actions"]:
+        return self.net(s)
+
     def log_prob(self, s: Float[Array, "*b obs"], a: Float[Array, "*b actions"]) -> Float[Array, "*b"]:
         z = (a - self.net(s)) * jnp.exp(-self.log_std)
         return jnp.sum(-0.5 * z**2 - self.log_std - 0.5 * jnp.log(2 * jnp.pi), axis=-1)
@@ -77,6 +80,9 @@ class CategoricalPolicy(eqx.Module):
 
     def sample(self, s: Float[Array, "*b obs"], noise: Float[Array, "*b choices"]) -> Int[Array, "*b"]:
         return jnp.argmax(self.net(s) + noise, axis=-1)
+
+    def mode(self, s: Float[Array, "*b obs"]) -> Int[Array, "*b"]:
+        return jnp.argmax(self.net(s), axis=-1)
 
     def log_prob(self, s: Float[Array, "*b obs"], a: Int[Array, "*b"]) -> Float[Array, "*b"]:
         log_p = jax.nn.log_softmax(self.net(s))

@@ -29,6 +29,8 @@ class Policy:
     action_space: ActionSpace
     config: dict[str, Any]
     """The settings of the run that learned it."""
+    uniform: bool = False
+    """Act uniformly at random, whatever the observation: the control `random`."""
 
     @property
     def obs_size(self) -> int:
@@ -47,6 +49,9 @@ class Policy:
         obs = np.asarray(obs)
         if obs.shape[-1:] != (self.obs_size,):
             raise UserError(f"The policy takes observations of {self.obs_size} numbers, and got shape {obs.shape}.")
+        if self.uniform:
+            chosen = self.action_space.uniform(rng or np.random.default_rng(), obs.shape[:-1])
+            return self.action_space.to_env(chosen)
         out = self.network(obs)
         if self.action_space.discrete:
             noise = rng.gumbel(size=out.shape) if rng else 0.0
@@ -74,9 +79,17 @@ class Policy:
             "clip": self.clip,
             "action_space": self.action_space.to_json(),
             "config": self.config,
-        }
+        } | ({"uniform": True} if self.uniform else {})
         arrays = {name: np.ascontiguousarray(x, np.float32) for name, x in tensors.items()}
         write_whole(Path(path), save(arrays, {"iddm": json.dumps(about, sort_keys=True)}))
+
+
+def uniform_policy(obs_size: int, action_space: ActionSpace, config: dict[str, Any]) -> Policy:
+    """Uniformly random actions as a policy that can be saved: its network says nothing (all zero) and is not asked."""
+    zero = np.zeros((obs_size, action_space.size), np.float32), np.zeros(action_space.size, np.float32)
+    log_std = None if action_space.discrete else zero[1]
+    unit = np.zeros(obs_size, np.float32), np.ones(obs_size, np.float32)
+    return Policy(*unit, 10.0, (zero[0],), (zero[1],), log_std, action_space, config, uniform=True)
 
 
 def load_policy(path: str | Path) -> Policy:
@@ -102,6 +115,7 @@ def load_policy(path: str | Path) -> Policy:
             tensors.get("log_std"),
             ActionSpace.from_json(about["action_space"]),
             about["config"],
+            bool(about.get("uniform", False)),
         )
     except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
         raise UserError(f"{path}: not a policy file of iddm ({type(error).__name__}: {error}).") from error

@@ -44,13 +44,14 @@ def gae(
     boundary: Bool[Array, "T N"],
     discount: float,
     decay: float,
+    terminal_value: Float[Array, ""] | float = 0.0,
 ) -> Float[Array, "T N"]:
     """Generalised advantages, A_t = δ_t + γλ A_{t+1}, with δ_t = r_t + γ V(s'_t) − V(s_t)   (Schulman et al. 2016, Eq. 16).
 
-    V(s') is zero where an episode truly ended (`terminated`). The sum stops at every `boundary` (end or time limit): a
-    truncated episode bootstraps from the value of its true successor.
+    V(s') is `terminal_value` where an episode truly ended (`terminated`): zero, or the return of staying there. The sum stops
+    at every `boundary` (end or time limit): a truncated episode bootstraps from the value of its true successor.
     """
-    delta = reward + discount * jnp.where(terminated, 0.0, next_value) - value
+    delta = reward + discount * jnp.where(terminated, terminal_value, next_value) - value
 
     def step(later: Float[Array, " N"], now: tuple[Array, Array]) -> tuple[Array, Array]:
         delta_t, boundary_t = now

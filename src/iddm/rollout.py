@@ -23,6 +23,8 @@ class Rollout(NamedTuple):
     truncated: Bool[np.ndarray, "T N"]
     valid: Bool[np.ndarray, "T N"]
     """False on the row that an autoreset makes: the action was ignored, and the successor is a new episode's start."""
+    step: Int[np.ndarray, "T N"]
+    """Time within the episode: 0 on its first row, or the time in the demonstration where the episode began."""
 
 
 class Collector:
@@ -34,6 +36,7 @@ class Collector:
         self._obs = env.reset()
         self._ended = np.zeros(len(self._obs), bool)
         self._return = np.zeros(len(self._obs))
+        self._step = env.start
 
     def collect(self, act: Callable[[np.ndarray, int], np.ndarray], num_steps: int) -> tuple[Rollout, list[float]]:
         """`num_steps` steps with `act(obs, t)`, and the returns of the episodes that ended on the way."""
@@ -42,7 +45,9 @@ class Collector:
             action = np.asarray(act(self._obs, t))
             step = self._env.step(self._space.to_env(action))
             valid = ~self._ended
-            rows.append(Rollout(self._obs, action, step.obs, step.reward, step.terminated, step.truncated, valid))
+            row = Rollout(self._obs, action, step.obs, step.reward, step.terminated, step.truncated, valid, self._step)
+            rows.append(row)
+            self._step = np.where(valid, self._step + 1, self._env.start).astype(np.int32)
             self._return = np.where(valid, self._return + step.reward, 0.0)
             self._ended = (step.terminated | step.truncated) & valid
             finished += self._return[self._ended].tolist()
@@ -75,6 +80,13 @@ class AgentBatch(NamedTuple):
     log_prob: Float[Array, " rows"]
     env_reward: Float[Array, " rows"]
     valid: Float[Array, " rows"]
+    terminated: Bool[Array, " rows"]
+    step: Int[Array, " rows"]
+    """Time within the episode, from 0."""
+    next_obs: Float[Array, "rows obs"]
+    """s' in the environment's units."""
+    target: Float[Array, "rows obs"] | None
+    """The state that the first demonstration is in when this row's step is done, in the environment's units."""
 
     def sample(self, key: PRNGKeyArray, n: int) -> Transitions:
         """`n` valid rows, drawn independently."""
@@ -89,6 +101,18 @@ class ExpertData(NamedTuple):
     rows: Float[Array, "rows obs"]
     starts: Int[Array, " transitions"]
     actions: Float[Array, "transitions features"] | None
+    first: Float[Array, "time obs"] | None = None
+    """The first episode, in the environment's units whatever the scale of `rows`."""
+    terminal: Bool[Array, " rows"] | None = None
+    """The rows that are terminal states, where that is wanted and known."""
+    num_absorbed: Float[Array, ""] | None = None
+    """Steps that remained to the time limit after terminal states, all episodes together."""
+    limit: Float[Array, ""] | None = None
+    """The environment's time limit."""
+
+    def at(self, time: Int[Array, " n"]) -> Float[Array, "n obs"] | None:
+        """The first episode's states at these times; after its end, its last state."""
+        return None if self.first is None else self.first[jnp.minimum(time, self.first.shape[0] - 1)]
 
     def scaled(self, scale: Callable[[Array], Array]) -> "ExpertData":
         return self._replace(rows=scale(self.rows))

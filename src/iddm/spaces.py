@@ -39,6 +39,15 @@ class ActionSpace:
         low, high = np.asarray(self.low), np.asarray(self.high)
         return ((low - centre) / scale).astype(np.float32), ((high - centre) / scale).astype(np.float32)
 
+    def uniform(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        """Uniformly random actions, in the policy's units; a component without limits is normal, as in Gymnasium."""
+        if self.discrete:
+            return rng.integers(self.size, size=shape)
+        low, high = self.limits
+        bounded = np.isfinite(low) & np.isfinite(high)
+        even, normal = rng.uniform(-1.0, 1.0, (*shape, self.size)), rng.standard_normal((*shape, self.size))
+        return np.where(bounded, even, np.clip(normal, low, high)).astype(np.float32)
+
     def to_env(self, action: np.ndarray) -> np.ndarray:
         """The policy's action as the environment takes it, clipped to the Box."""
         if self.discrete:

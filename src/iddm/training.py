@@ -1,7 +1,6 @@
-"""The loop: collect, learn, record, keep. It serves every method that a policy gradient trains."""
+"""The loop: learn, record, keep. It serves every method; what an iteration is, the method's learner knows."""
 
 import dataclasses
-import importlib.util
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -13,16 +12,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from iddm.config import Config, default_config
+from iddm.config import Config, configure, default_config
 from iddm.demos import Demos
-from iddm.envs import EnvShape, EnvSpec, make_vector, resolve, shape_of
-from iddm.envs.spec import MakeEnv, parse_kwargs
-from iddm.envs.vector import choose_backend
+from iddm.envs import resolve
+from iddm.envs.spec import MakeEnv
 from iddm.errors import UserError
-from iddm.expert import expert_data, find_demos
-from iddm.learner import TrainState, act, init_state, iteration_key, keep_compiled_code, make_iteration, rollout_noise
-from iddm.policy import Policy
-from iddm.rollout import Collector, ExpertData
+from iddm.job import Job
+from iddm.learner import keep_compiled_code
+from iddm.loops import LEARNERS
+from iddm.methods import find_method
 from iddm.runs import Checkpoint, Run
 
 OnRow = Callable[[dict[str, float]], None]
@@ -60,22 +58,6 @@ def train(
     return start(config, out, nullcontext(on_row), given, env if callable(env) else None)
 
 
-def configure(config: Config, settings: dict[str, Any]) -> Config:
-    """The config with some settings changed; those of PPO and of the terms are given as dictionaries."""
-    parts: dict[str, Any] = {**config.terms, "ppo": config.ppo}
-    plain = {f.name for f in dataclasses.fields(config)} - {"terms", "ppo"}
-    for name, value in settings.items():
-        if name not in parts and name not in plain:
-            raise UserError(f"Setting '{name}' is unknown to {config.method}; there are {', '.join(sorted({*plain, *parts}))}.")
-        if name in parts:
-            try:
-                parts[name] = dataclasses.replace(parts[name], **value)
-            except TypeError as error:
-                raise UserError(f"Setting '{name}': {error}.") from error
-    changes = {name: value for name, value in settings.items() if name in plain}
-    return dataclasses.replace(config, **changes, ppo=parts.pop("ppo"), terms=parts)
-
-
 def start(
     config: Config,
     out: str | Path | None = None,
@@ -87,7 +69,7 @@ def start(
     job = Job.prepare(config, demos, make)
     run = Run.create(out or default_directory(config), config, job.digest)
     with run.locked(), show as on_row:
-        job.train(run, None, on_row)
+        learn(job, run, None, on_row)
     return run
 
 
@@ -101,7 +83,7 @@ def resume(path: str | Path, show: Show = _SILENT, demos: Demos | None = None, m
         raise UserError(f"{path}: the demonstrations ({run.config.demos}) are not those that the run began with.")
     checkpoint = run.load_checkpoint()
     with run.locked(), show as on_row:
-        job.train(run, checkpoint, on_row)
+        learn(job, run, checkpoint, on_row)
     return run
 
 
@@ -119,145 +101,54 @@ def default_directory(config: Config) -> Path:
     return Path("runs") / f"{name}-{config.method}-seed{config.seed}"
 
 
-@dataclasses.dataclass(frozen=True)
-class Job:
-    """A config with what it names: the environment's shape and the demonstrations."""
-
-    config: Config
-    spec: EnvSpec
-    shape: EnvShape
-    expert: ExpertData | None
-    digest: str | None
-
-    @staticmethod
-    def prepare(config: Config, demos: Demos | None = None, make: MakeEnv | None = None) -> "Job":
-        spec = resolve(make or config.env, config.max_episode_steps, parse_kwargs(config.env_kwargs))
-        shape = shape_of(spec)
-        choose_backend(spec, config.backend)
-        if config.tensorboard and importlib.util.find_spec("tensorboardX") is None:
-            raise UserError("TensorBoard event files need an extra: pip install 'iddm[tensorboard]'.")
-        if not any(term.needs_demos for term in config.terms.values()):
-            return Job(config, spec, shape, None, None)
-        needs_actions = any(term.needs_expert_actions for term in config.terms.values())
-        demos = find_demos(config, demos)
-        demos = demos if needs_actions else demos.states_only()
-        return Job(config, spec, shape, expert_data(demos, shape, needs_actions, config), demos.digest())
-
-    def train(self, run: Run, checkpoint: Checkpoint | None, on_row: OnRow | None) -> None:
-        config = self.config
-        keep_compiled_code()
-        state = init_state(config, self.shape.obs_size, self.shape.action_space, self.expert)
-        iteration = 0
-        if checkpoint is not None:
-            state, iteration = from_arrays(state, checkpoint.arrays), checkpoint.iteration
-        rows = run.start_metrics(iteration)
-        began = time.perf_counter() - (rows[-1]["seconds"] if rows else 0.0)
-        envs = Environments(self, iteration, checkpoint.replay if checkpoint else None)
-        iterate = make_iteration(config)
-        with stop_on_interrupt() as interrupted, run.event_files(config.tensorboard) as add_events:
-            while iteration < config.num_iterations:
-                if iteration % config.checkpoint_every == 0 and iteration != envs.since:
-                    run.save_checkpoint(Checkpoint(iteration, to_arrays(state)))
-                    envs.renew(iteration)
-                rollout, returns = envs.collect(state, iteration)
-                key, left = iteration_key(config.seed, iteration), 1 - iteration / config.num_iterations
-                state, metrics = iterate(state, rollout, self.expert, key, left)
-                iteration += 1
-                row = {
-                    "iteration": iteration,
-                    "steps": iteration * config.steps_per_iteration,
-                    "seconds": 0.0,
-                    "episode_return": float(np.mean(returns)) if returns else float("nan"),
-                    "episodes": len(returns),
-                } | {key: float(x) for key, x in jax.device_get(metrics).items()}
-                row["seconds"] = time.perf_counter() - began
-                stop_if_not_finite(row, run)
-                run.add_metrics(row)
-                add_events(row)
-                if on_row:
-                    on_row(row)
-                if interrupted():
-                    run.save_checkpoint(Checkpoint(iteration, to_arrays(state), envs.replay()))
-                    raise Interrupted(f"Stopped at step {row['steps']}. Continue with: iddm train --resume {run.path}")
-        envs.close()
-        self.policy(state).save(run.path / "policy.safetensors")
-
-    def policy(self, state: TrainState) -> Policy:
-        """The learner's policy as a user keeps it. Nothing of the run's place or time goes in: same run, same bytes."""
-        mean, std = jax.device_get(state.normaliser.own_scale())
-        net = jax.device_get(state.policy.net)
-        log_std = getattr(state.policy, "log_std", None)
-        about = {
-            "env": self.config.env,
-            "max_episode_steps": self.spec.max_episode_steps,
-            "env_kwargs": self.spec.kwargs,
-            "method": self.config.method,
-            "preset": self.config.preset,
-            "steps": self.config.steps,
-            "seed": self.config.seed,
-        }
-        return Policy(
-            np.asarray(mean),
-            np.asarray(std),
-            state.normaliser.clip,
-            tuple(map(np.asarray, net.weights)),
-            tuple(map(np.asarray, net.biases)),
-            None if log_std is None else np.asarray(log_std),
-            self.shape.action_space,
-            about,
-        )
+def learn(job: Job, run: Run, checkpoint: Checkpoint | None, on_row: OnRow | None) -> None:
+    """Iterate to the end, from the start or from a checkpoint, and leave the policy."""
+    config = job.config
+    keep_compiled_code()
+    iteration = checkpoint.iteration if checkpoint else 0
+    learner = LEARNERS[find_method(config.method).learner](job, iteration, checkpoint.replay if checkpoint else None)
+    state = from_arrays(learner.init(), checkpoint.arrays) if checkpoint else learner.init()
+    rows = run.start_metrics(iteration)
+    began = time.perf_counter() - (rows[-1]["seconds"] if rows else 0.0)
+    with stop_on_interrupt() as interrupted, run.event_files(config.tensorboard) as add_events:
+        while iteration < learner.num_iterations:
+            if iteration % config.checkpoint_every == 0 and iteration != learner.since:
+                run.save_checkpoint(Checkpoint(iteration, to_arrays(state)))
+                learner.renew(iteration)
+            state, figures = learner.iterate(state, iteration)
+            iteration += 1
+            row = as_row(iteration, time.perf_counter() - began, figures)
+            stop_if_not_finite(row, run)
+            run.add_metrics(row)
+            add_events(row)
+            if on_row:
+                on_row(row)
+            if interrupted():
+                run.save_checkpoint(Checkpoint(iteration, to_arrays(state), learner.replay()))
+                _, unit = config.length
+                raise Interrupted(f"Stopped at {unit[:-1]} {row[unit]:.0f}. Continue with: iddm train --resume {run.path}")
+    learner.close()
+    learner.policy(state).save(run.path / "policy.safetensors")
 
 
-class Environments:
-    """The environments of a run. Where they are follows from (seed, iteration they started at, actions since)."""
-
-    def __init__(self, job: Job, iteration: int, replay: np.ndarray | None) -> None:
-        self._job = job
-        self._actions: list[np.ndarray] = []
-        self._collector: Collector | None = None
-        num_replayed = 0 if replay is None else len(replay) // job.config.rollout_length
-        self.renew(iteration - num_replayed)
-        if replay is not None:
-            self._collect(lambda obs, t: replay[t], len(replay))
-
-    def renew(self, iteration: int) -> None:
-        """Start anew: from here on, only the seed and the iteration matter."""
-        self.close()
-        config = self._job.config
-        seed = int(np.random.SeedSequence([config.seed, iteration]).generate_state(1)[0] >> 2)
-        env = make_vector(self._job.spec, config.num_envs, seed, config.backend)
-        self._collector = Collector(env, self._job.shape.action_space)
-        self._actions = []
-        self.since = iteration
-
-    def collect(self, state: TrainState, iteration: int):
-        config = self._job.config
-        key = jax.random.fold_in(iteration_key(config.seed, iteration), 0)
-        noise = np.asarray(rollout_noise(state.policy, key, (config.rollout_length, config.num_envs)))
-        policy, normaliser = state.policy, state.normaliser
-        return self._collect(lambda obs, t: act(policy, normaliser, obs, noise[t]), config.rollout_length)
-
-    def _collect(self, choose: Callable[[np.ndarray, int], Any], num_steps: int):
-        assert self._collector is not None
-        rollout, returns = self._collector.collect(choose, num_steps)
-        self._actions.append(rollout.action)
-        return rollout, returns
-
-    def replay(self) -> np.ndarray:
-        """The actions since the start, to bring fresh environments to this very point."""
-        return np.concatenate(self._actions)
-
-    def close(self) -> None:
-        if self._collector is not None:
-            self._collector.close()
+def as_row(iteration: int, seconds: float, figures: dict[str, Any]) -> dict[str, float]:
+    """An iteration's figures as a row of metrics.csv."""
+    steps, returns = figures.pop("steps"), figures.pop("returns")
+    return {
+        "iteration": iteration,
+        "steps": steps,
+        "seconds": seconds,
+        "episode_return": float(np.mean(returns)) if returns else float("nan"),
+        "episodes": len(returns),
+    } | {key: float(x) for key, x in figures.items()}
 
 
-def to_arrays(state: TrainState) -> dict[str, np.ndarray]:
+def to_arrays(state: Any) -> dict[str, np.ndarray]:
     leaves = jax.tree_util.tree_leaves_with_path(jax.device_get(state))
     return {jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in leaves}
 
 
-def from_arrays(template: TrainState, arrays: dict[str, np.ndarray]) -> TrainState:
+def from_arrays(template: Any, arrays: dict[str, np.ndarray]) -> Any:
     def restore(path: Any, leaf: jax.Array) -> jax.Array:
         name = jax.tree_util.keystr(path)
         if name not in arrays or arrays[name].shape != leaf.shape:

@@ -16,11 +16,19 @@ class Task:
     paper_iddm: float | None = None
     paper_demo_transitions: int = 50_000
     note: str = ""
+    positions: tuple[int, ...] = ()
+    """Columns of the joint angles (and of a cart's place, or an angle's sine and cosine): the root's pose is not a joint."""
+    velocities: tuple[int, ...] = ()
+    """Columns of the joint velocities."""
+
+
+def _columns(first: int, last: int) -> tuple[int, ...]:
+    return tuple(range(first, last + 1))
 
 
 TASKS: tuple[Task, ...] = (
     Task("CartPole", "CartPole-v1", 4, 200, 4, 200.0, 200.0, 5_000, "v1 with the paper's 200 steps"),
-    Task("InvertedPendulum", "InvertedPendulum-v5", 4, 1000, 4, 1000.0, 1000.0),
+    Task("InvertedPendulum", "InvertedPendulum-v5", 4, 1000, 4, 1000.0, 1000.0, positions=(0, 1), velocities=(2, 3)),
     Task(
         "InvertedDoublePendulum",
         "InvertedDoublePendulum-v5",
@@ -30,9 +38,31 @@ TASKS: tuple[Task, ...] = (
         9318.8,
         9359.7,
         note="v5 drops two constraint forces that are always zero",
+        positions=_columns(0, 4),
+        velocities=_columns(5, 7),
     ),
-    Task("Hopper", "Hopper-v5", 11, 1000, 11, 3645.7, 3300.9),
-    Task("HalfCheetah", "HalfCheetah-v5", 17, 1000, 17, 5988.7, 5699.3),
+    Task(
+        "Hopper",
+        "Hopper-v5",
+        11,
+        1000,
+        11,
+        3645.7,
+        3300.9,
+        positions=_columns(2, 4),
+        velocities=_columns(8, 10),
+    ),
+    Task(
+        "HalfCheetah",
+        "HalfCheetah-v5",
+        17,
+        1000,
+        17,
+        5988.7,
+        5699.3,
+        positions=_columns(2, 7),
+        velocities=_columns(11, 16),
+    ),
     Task(
         "Ant",
         "Ant-v5",
@@ -42,9 +72,27 @@ TASKS: tuple[Task, ...] = (
         5746.8,
         2800.4,
         note="v5 drops the world body's six contact forces, which are always zero",
+        positions=_columns(5, 12),
+        velocities=_columns(19, 26),
     ),
-    Task("Walker2d", "Walker2d-v5", 17, 1000, note="not in the paper"),
-    Task("Humanoid", "Humanoid-v5", 348, 1000, note="not in the paper"),
+    Task(
+        "Walker2d",
+        "Walker2d-v5",
+        17,
+        1000,
+        note="not in the paper",
+        positions=_columns(2, 7),
+        velocities=_columns(11, 16),
+    ),
+    Task(
+        "Humanoid",
+        "Humanoid-v5",
+        348,
+        1000,
+        note="not in the paper",
+        positions=_columns(5, 21),
+        velocities=_columns(28, 44),
+    ),
 )
 
 

@@ -6,12 +6,13 @@ row invalid; in exchange, every step returns the true successor state, also at t
 """
 
 import os
-from typing import Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
+from iddm.envs.reference import ReferenceStarts
 from iddm.envs.spec import EnvSpec, make_env, without_notices
 from iddm.errors import UserError
 
@@ -31,6 +32,9 @@ class Step(NamedTuple):
 class VectorEnv(Protocol):
     """The interface of both backends."""
 
+    start: np.ndarray
+    """[num_envs] int32: the time of its demonstration at which each environment's newest episode began; 0 without one."""
+
     def reset(self) -> np.ndarray: ...
     def step(self, action: np.ndarray) -> Step: ...
     def close(self) -> None: ...
@@ -39,17 +43,28 @@ class VectorEnv(Protocol):
 class GymnasiumVector:
     """Any Gymnasium environment, stepped one after another in this process."""
 
-    def __init__(self, spec: EnvSpec, num_envs: int, seed: int) -> None:
-        makers = [lambda: make_env(spec)] * num_envs
-        self._env = SyncVectorEnv(makers, autoreset_mode=AutoresetMode.NEXT_STEP)
+    def __init__(self, spec: EnvSpec, num_envs: int, seed: int, reference: np.ndarray | None = None) -> None:
+        def make() -> gym.Env:
+            env = make_env(spec)
+            return env if reference is None else ReferenceStarts(env, reference, spec.id)
+
+        self._env = SyncVectorEnv([make] * num_envs, autoreset_mode=AutoresetMode.NEXT_STEP)
         self._seed = seed
+        self.start = np.zeros(num_envs, np.int32)
 
     def reset(self) -> np.ndarray:
-        return self._env.reset(seed=self._seed)[0].astype(np.float32)
+        obs, info = self._env.reset(seed=self._seed)
+        self._note_starts(info)
+        return obs.astype(np.float32)
 
     def step(self, action: np.ndarray) -> Step:
-        obs, reward, terminated, truncated, _ = self._env.step(action)
+        obs, reward, terminated, truncated, info = self._env.step(action)
+        self._note_starts(info)
         return Step(obs.astype(np.float32), reward.astype(np.float32), terminated, truncated)
+
+    def _note_starts(self, info: dict[str, Any]) -> None:
+        if "start" in info:
+            self.start = np.where(info["_start"], info["start"], self.start).astype(np.int32)
 
     def close(self) -> None:
         self._env.close()
@@ -61,6 +76,7 @@ class EnvPoolVector:
     def __init__(self, spec: EnvSpec, num_envs: int, seed: int) -> None:
         import envpool
 
+        self.start = np.zeros(num_envs, np.int32)
         with without_notices():
             self._env = envpool.make(
                 spec.id,
@@ -115,7 +131,11 @@ def choose_backend(spec: EnvSpec, backend: Backend) -> Literal["envpool", "gymna
     return "gymnasium"
 
 
-def make_vector(spec: EnvSpec, num_envs: int, seed: int, backend: Backend) -> VectorEnv:
-    """`num_envs` copies of the environment, seeded differently."""
+def make_vector(spec: EnvSpec, num_envs: int, seed: int, backend: Backend, reference: np.ndarray | None = None) -> VectorEnv:
+    """`num_envs` copies of the environment, seeded differently; with a reference, episodes start in its rows."""
+    if reference is not None:
+        if backend == "envpool":
+            raise UserError("EnvPool cannot start episodes from demonstrated states; use --backend gymnasium.")
+        return GymnasiumVector(spec, num_envs, seed, reference)
     vector = {"envpool": EnvPoolVector, "gymnasium": GymnasiumVector}[choose_backend(spec, backend)]
     return vector(spec, num_envs, seed)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from iddm.config import Config, default_config
+from iddm.config import Config, configure, default_config
 from iddm.demos import Demos, load_demos, save_demos
 from iddm.envs.gridworld import CELLS, ENV_ID
 from iddm.errors import UserError
@@ -27,7 +27,7 @@ from iddm.files import write_whole
 from iddm.policy import Policy
 from iddm.theory.mdp import Array
 from iddm.theory.toy import ExactMeasures, exact_measures, relabellings
-from iddm.training import configure, finish
+from iddm.training import finish
 
 METHODS = ("gail", "gaifo", "iddm")
 CHOICES = (1, 2, 4, 11)

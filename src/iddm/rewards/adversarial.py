@@ -10,9 +10,12 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
+from iddm.envs import EnvShape
+from iddm.errors import UserError
 from iddm.nets import MLP
+from iddm.rewards.absorbing import after_the_end, agent_share, expert_share, expert_with_ends, with_ends
 from iddm.rewards.term import Metrics, Term
-from iddm.rollout import AgentBatch, ExpertData
+from iddm.rollout import AgentBatch, ExpertData, Transitions
 
 Part = Literal["s", "a", "s_next"]
 
@@ -56,6 +59,8 @@ class Adversarial(Term):
     """Weight of the penalty on interpolates; 0 turns it off."""
     hidden: tuple[int, ...] = (300, 400)
     """Width of the hidden layers."""
+    absorbing: bool = False
+    """Show the discriminator absorbing states: neither living nor dying is then paid as such (needs a time limit)."""
 
     @property
     def needs_demos(self) -> bool:
@@ -65,8 +70,18 @@ class Adversarial(Term):
     def needs_expert_actions(self) -> bool:
         return "a" in self.sees
 
+    @property
+    def needs_whole_episodes(self) -> bool:
+        return self.absorbing
+
+    def fitted(self, shape: EnvShape) -> "Adversarial":
+        if self.absorbing and shape.max_episode_steps is None:
+            raise UserError(f"Absorbing states need a time limit, and {shape.env_id} has none; give --max-episode-steps.")
+        return self
+
     def init(self, key: PRNGKeyArray, obs_size: int, action_size: int) -> PyTree:
-        width = {"s": obs_size, "a": action_size, "s_next": obs_size}
+        state_size = obs_size + self.absorbing
+        width = {"s": state_size, "a": action_size, "s_next": state_size}
         net = MLP(key, sum(width[part] for part in self.sees), self.hidden, 1)
         return net, self._optimiser().init(eqx.filter(net, eqx.is_array))
 
@@ -82,6 +97,18 @@ class Adversarial(Term):
     ) -> tuple[PyTree, Metrics]:
         assert expert is not None
         optimise = self._optimiser()
+        shares = (0.0, 0.0)
+        ended = None
+        if self.absorbing:
+            assert expert.limit is not None
+            shares = expert_share(expert), agent_share(agent, expert.limit)
+            ended = after_the_end(agent.transitions).inputs(self.sees)
+            agent = agent._replace(transitions=with_ends(agent.transitions, agent.terminated))
+            expert = expert_with_ends(expert)
+
+        def with_ended(x: Array, share: Array | float, key: PRNGKeyArray) -> Array:
+            """Put a row from after the end in the place of each row with this probability."""
+            return x if ended is None else jnp.where(jax.random.bernoulli(key, share, x.shape[:1])[:, None], ended, x)
 
         def loss(net: MLP, x_expert: Array, x_agent: Array, mix: Array) -> tuple[Array, Metrics]:
             logits = net(jnp.concatenate([x_expert, x_agent]))[:, 0]
@@ -101,14 +128,29 @@ class Adversarial(Term):
             k_expert, k_agent, k_mix = jax.random.split(key, 3)
             x_expert = expert.sample(k_expert, self.batch_size).inputs(self.sees)
             x_agent = agent.sample(k_agent, self.batch_size).inputs(self.sees)
+            x_expert = with_ended(x_expert, shares[0], jax.random.fold_in(k_expert, 1))
+            x_agent = with_ended(x_agent, shares[1], jax.random.fold_in(k_agent, 1))
             mix = jax.random.uniform(k_mix, (self.batch_size, 1))
             grads, metrics = jax.grad(loss, has_aux=True)(net, x_expert, x_agent, mix)
             updates, opt_state = optimise.update(grads, opt_state)
             return (eqx.apply_updates(net, updates), opt_state), metrics
 
         state, metrics = jax.lax.scan(step, state, jax.random.split(key, self.updates))
-        return state, jax.tree.map(jnp.mean, metrics)
+        metrics = jax.tree.map(jnp.mean, metrics)
+        if ended is not None:
+            metrics |= {
+                "absorbed_share": shares[1],
+                "absorbing_reward": imitation_reward(state[0](ended)[0], self.reward_form)[0],
+            }
+        return state, metrics
 
     def reward(self, state: PyTree, agent: AgentBatch, key: PRNGKeyArray) -> Float[Array, " rows"]:
+        rows = with_ends(agent.transitions, agent.terminated) if self.absorbing else agent.transitions
+        return self._paid(state, rows)
+
+    def absorbing_reward(self, state: PyTree, agent: AgentBatch) -> Float[Array, ""] | float:
+        return self._paid(state, after_the_end(agent.transitions))[0] if self.absorbing else 0.0
+
+    def _paid(self, state: PyTree, rows: Transitions) -> Float[Array, " rows"]:
         net, _ = state
-        return imitation_reward(net(agent.transitions.inputs(self.sees))[:, 0], self.reward_form)
+        return imitation_reward(net(rows.inputs(self.sees))[:, 0], self.reward_form)

@@ -1,0 +1,15 @@
+"""The settings of each task's expert, as data: `iddm expert TASK` starts from them, and flags still change them.
+
+What is not named is PPO's default (`iddm train --method ppo --help`).
+"""
+
+from typing import Any
+
+EXPERT_SETTINGS: dict[str, dict[str, Any]] = {
+    "CartPole": {"steps": 100_000},
+    "InvertedPendulum": {"steps": 200_000},
+    "InvertedDoublePendulum": {"steps": 500_000},
+    "Hopper": {"steps": 1_200_000, "log_std_init": -0.5, "ppo": {"discount": 0.995}},
+    "HalfCheetah": {"steps": 1_000_000, "hidden": (64, 64)},
+    "Ant": {"steps": 8_000_000, "hidden": (128, 128), "num_envs": 32, "ppo": {"batch_size": 1024}},
+}
