@@ -181,6 +181,25 @@ def inspect_command(args: list[str]) -> int:
 
 
 @dataclasses.dataclass(frozen=True)
+class _Convert:
+    source: tyro.conf.Positional[Path]
+    """Demonstrations in any format that is read."""
+    out: tyro.conf.Positional[Path]
+    """A name that ends in .npz, or a folder for a Minari dataset."""
+
+
+def convert_command(args: list[str]) -> None:
+    """Write demonstrations of any format as our npz or as a Minari dataset."""
+    from iddm.demos import convert_demos
+
+    given = tyro.cli(_Convert, args=args, prog="iddm convert")
+    demos = convert_demos(given.source, given.out)
+    OUT.print(f"{given.out}: {demos.num_episodes} episodes, {demos.num_transitions} transitions", highlight=False)
+    if "note_rows" in demos.metadata:
+        OUT.print(f"note: {demos.metadata['note_rows']}", highlight=False)
+
+
+@dataclasses.dataclass(frozen=True)
 class _Report:
     run: tyro.conf.Positional[Path]
     """Directory of a finished run."""
@@ -251,6 +270,7 @@ COMMANDS: dict[str, Callable[[list[str]], int | None]] = {
     "expert": expert_command,
     "demos": demos_command,
     "inspect": inspect_command,
+    "convert": convert_command,
     "report": report_command,
     "theory": theory_command,
     "toy": toy_command,
