@@ -389,7 +389,9 @@ def test_parquet_takes_columns_of_numbers_or_of_lists(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("module", "extra"), [("h5py", "hdf5"), ("pyarrow", "arrow")])
 def test_a_missing_extra_is_named_with_the_command_that_installs_it(module: str, extra: str, tmp_path: Path) -> None:
     path = write_d4rl(tmp_path / "d.hdf5") if module == "h5py" else write_lerobot(tmp_path / "d", "v3.0")
-    code = f"import sys; sys.modules['{module}'] = None\nimport iddm\niddm.load_demos({str(path)!r})"
+    (tmp_path / "absent").mkdir()
+    (tmp_path / "absent" / f"{module}.py").write_text("raise ImportError")
+    code = f"import sys; sys.path.insert(0, {str(tmp_path / 'absent')!r})\nimport iddm\niddm.load_demos({str(path)!r})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert f"pip install 'iddm[{extra}]'" in done.stderr.splitlines()[-1]
 

@@ -1,8 +1,10 @@
 """Demonstrations from a file or folder and to one. A format is recognised by what is in it, never by its name."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
+from iddm.demos.apart import HELPER
 from iddm.demos.formats import ACCEPTED, FORMATS
 from iddm.demos.formats.minari import write_minari
 from iddm.demos.formats.npz import write_npz
@@ -12,7 +14,15 @@ from iddm.errors import UserError
 
 def load_demos(path: str | os.PathLike[str]) -> Demos:
     """Read demonstrations. Whatever is wrong, `UserError` says it in one sentence that names the file."""
-    path = Path(path)
+    return _load(Path(path), HELPER.read)
+
+
+def load_here(path: str | os.PathLike[str]) -> Demos:
+    """`load_demos` in this very process, whatever reads the file."""
+    return _load(Path(path), None)
+
+
+def _load(path: Path, read_apart: Callable[[Path], Demos] | None) -> Demos:
     if not os.path.lexists(path):
         raise UserError(f"{path}: there is no such file; give the path of your demonstrations ({ACCEPTED})")
     is_folder = os.path.isdir(path)  # unlike Path.is_dir, never raises
@@ -20,18 +30,19 @@ def load_demos(path: str | os.PathLike[str]) -> Demos:
         raise UserError(f"{path}: is not a regular file ({ACCEPTED})")
     try:
         head = None if is_folder else _head(path)
-        for format in FORMATS:
-            if format.recognise(path, head):
-                return format.read(path)
+        format = next((format for format in FORMATS if format.recognise(path, head)), None)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror})") from None
+    if format is None:
+        raise UserError(f"{path}: {_not_ours(head)} ({ACCEPTED})")
+    if format.apart and read_apart is not None:
+        return read_apart(path)
+    try:
+        return format.read(path)
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
-    except OSError as error:
-        if error.errno is not None and error.strerror:
-            raise UserError(f"{path}: cannot be read ({error.strerror})") from None
-        raise UserError(f"{path}: the file is damaged or cut short ({_reason(error)})") from error
     except Exception as error:  # zip, HDF5, Arrow and JSON raise dozens of types on bytes that nobody vouches for
         raise UserError(f"{path}: the file is damaged or cut short ({_reason(error)})") from error
-    raise UserError(f"{path}: {_not_ours(head)} ({ACCEPTED})")
 
 
 def save_demos(demos: Demos, path: str | os.PathLike[str]) -> None:

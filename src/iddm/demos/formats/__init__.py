@@ -22,6 +22,8 @@ class Format(NamedTuple):
     recognise: Callable[[Path, bytes | None], bool]
     """Gets the path and a file's first bytes, or None for a folder."""
     read: Callable[[Path], Demos]
+    apart: bool = False
+    """A library in C or C++ reads it, so `demos/apart.py` does it in another process."""
 
 
 def _begins(*magic: bytes) -> Callable[[Path, bytes | None], bool]:
@@ -35,12 +37,17 @@ def _folder(recognise: Callable[[Path], bool]) -> Callable[[Path, bytes | None],
 FORMATS = (
     Format("npz (ours, imitation, Stable-Baselines 2, IL-Datasets, CILO)", _begins(b"PK\x03\x04", b"PK\x05\x06"), read_npz),
     Format("npy", _begins(b"\x93NUMPY"), read_npy),
-    Format("HDF5 (D4RL, robomimic)", _begins(b"\x89HDF\r\n\x1a\n"), read_hdf5),
-    Format("Parquet", _begins(b"PAR1"), read_parquet_table),
+    Format("HDF5 (D4RL, robomimic)", _begins(b"\x89HDF\r\n\x1a\n"), read_hdf5, apart=True),
+    Format("Parquet", _begins(b"PAR1"), read_parquet_table, apart=True),
     Format("CSV", lambda path, head: head is not None and is_text(head), read_csv),
-    Format("a Minari folder", _folder(is_minari_folder), read_minari),
-    Format("a LeRobot folder", _folder(is_lerobot_folder), read_lerobot),
-    Format("an imitation folder", _folder(lambda path: is_imitation_folder(frozenset(os.listdir(path)))), read_imitation_folder),
+    Format("a Minari folder", _folder(is_minari_folder), read_minari, apart=True),
+    Format("a LeRobot folder", _folder(is_lerobot_folder), read_lerobot, apart=True),
+    Format(
+        "an imitation folder",
+        _folder(lambda path: is_imitation_folder(frozenset(os.listdir(path)))),
+        read_imitation_folder,
+        apart=True,
+    ),
 )
 """Tried in order."""
 

@@ -17,19 +17,46 @@ def pyarrow(module: str = "pyarrow") -> Any:
     return need(module, "arrow", "Arrow and Parquet files")
 
 
-def read_stream(path: Path) -> Iterator[Any]:
-    """The record batches of an Arrow stream file."""
+def read_ipc(path: Path) -> Iterator[Any]:
+    """The record batches of an Arrow stream, or of an Arrow file, which is a stream between a magic and a footer."""
     pa = pyarrow()
-    with pa.memory_map(str(path)) as file, pa.ipc.open_stream(file) as reader:
-        for batch in reader:
-            yield _sound(batch, path)
+    with pa.memory_map(str(path)) as file:
+        start = 8 if file.read(6) == b"ARROW1" else 0
+        file.seek(start)
+        for message in pa.ipc.MessageReader.open_stream(file):
+            if _compressed(message.metadata.to_pybytes()):
+                raise UserError(f"{path.name} is compressed, so its size cannot be known beforehand; write it uncompressed")
+        file.seek(start)
+        with pa.ipc.open_stream(file) as reader:
+            for batch in reader:
+                yield _sound(batch, path)
 
 
-def read_file(path: Path) -> Any:
-    """An Arrow file as one table."""
-    pa = pyarrow()
-    with pa.memory_map(str(path)) as file, pa.ipc.open_file(file) as reader:
-        return _sound(reader.read_all(), path)
+def _compressed(message: bytes) -> bool:
+    """Whether a message is a record batch with compressed buffers, from its flatbuffer (Arrow's Message.fbs)."""
+
+    def follow(at: int) -> int:
+        return at + int.from_bytes(message[at : at + 4], "little")
+
+    def field(table: int, slot: int) -> int:
+        """Where a table keeps a field, 0 where it has none."""
+        vtable = table - int.from_bytes(message[table : table + 4], "little", signed=True)
+        size = int.from_bytes(message[vtable : vtable + 2], "little")
+        entry = 4 + 2 * slot
+        offset = int.from_bytes(message[vtable + entry : vtable + entry + 2], "little") if entry + 2 <= size else 0
+        return table + offset if offset else 0
+
+    root = follow(0)
+    kind, header = field(root, 1), field(root, 2)
+    if not kind or not header or message[kind] not in (2, 3):  # a dictionary batch holds a record batch
+        return False
+    batch = follow(header)
+    if message[kind] == 2:
+        data = field(batch, 1)
+        if not data:
+            return False
+        batch = follow(data)
+    return field(batch, 3) != 0
 
 
 def _sound(table: Any, path: Path) -> Any:
@@ -53,14 +80,20 @@ def read_parquet(path: Path, keep: Sequence[str] | None = None) -> Any:
         return _sound(file.read(columns=wanted), path)
 
 
-def arrays_of(table: Any) -> dict[str, np.ndarray]:
-    """Columns by name as arrays, [rows] or [rows, n]; those that hold neither numbers nor text are left out."""
-    arrays = {name: array_of(table.column(name), name) for name in table.schema.names}
+def arrays_of(table: Any, codes: Sequence[str] = ()) -> dict[str, np.ndarray]:
+    """Columns of numbers by name, [rows] or [rows, n]; of text, only those in `codes`, each text as a number of its own."""
+    arrays = {}
+    for name in table.schema.names:
+        column = table.column(name)
+        if name.lower() in codes:
+            column = column.combine_chunks().dictionary_encode()
+            column = (column.combine_chunks() if hasattr(column, "chunks") else column).indices
+        arrays[name] = array_of(column, name)
     return {name: array for name, array in arrays.items() if array is not None}
 
 
 def array_of(column: Any, name: str) -> np.ndarray | None:
-    """[rows] of numbers or text, or [rows, n] of lists of one length; None for other kinds."""
+    """[rows] of numbers, or [rows, n] of lists of one length; None for other kinds."""
     types = pyarrow("pyarrow.types")
     if hasattr(column, "chunks"):
         column = pyarrow().concat_arrays(column.chunks) if column.num_chunks else pyarrow().array([], column.type)
@@ -76,8 +109,6 @@ def array_of(column: Any, name: str) -> np.ndarray | None:
         return inner.reshape(len(column), -1)
     if types.is_floating(column.type) or types.is_integer(column.type) or types.is_boolean(column.type):
         return column.to_numpy(zero_copy_only=False)
-    if types.is_string(column.type) or types.is_large_string(column.type):
-        return np.asarray(column.to_pylist(), dtype=str)
     return None
 
 

@@ -1,5 +1,6 @@
 """HDF5 files: what is inside tells whose they are. Links to other files are never followed."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -51,8 +52,8 @@ class Hdf5:
             raise UserError(f"'{where}' is not an array of numbers")
         if member.is_virtual or member.external:
             raise UserError(f"'{where}' keeps its numbers in another file, which is not opened; copy them into this one")
-        self._bytes += int(np.prod([int(n) for n in member.shape], dtype=object)) * member.dtype.itemsize
-        check_unpacked(self._bytes, self._path)
+        self._bytes += math.prod(member.shape) * member.dtype.itemsize
+        check_unpacked(max(self._bytes, math.prod(member.chunks or ()) * member.dtype.itemsize), self._path)
         return np.asarray(member[()])
 
     def text(self, where: str, attribute: str) -> str | None:

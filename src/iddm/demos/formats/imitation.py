@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from iddm.demos.formats.arrow import read_stream, rows_of_lists
+from iddm.demos.formats.arrow import read_ipc, rows_of_lists
 from iddm.demos.formats.common import from_episodes, split
 from iddm.demos.types import Demos
 from iddm.errors import UserError
@@ -26,7 +26,7 @@ def read_imitation_folder(path: Path) -> Demos:
         raise UserError("state.json names a file outside of its folder")
     episodes: dict[str, list[np.ndarray]] = {"obs": [], "acts": [], "rews": [], "terminal": []}
     for name in names:
-        for batch in read_stream(path / name):
+        for batch in read_ipc(path / name):
             if "obs" not in batch.schema.names:
                 raise UserError(f"there is no column 'obs' (there are {', '.join(batch.schema.names)}); imitation's have one")
             for key, rows in episodes.items():

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from iddm.demos.formats.arrow import array_of, read_file, read_parquet
+from iddm.demos.formats.arrow import array_of, pyarrow, read_ipc, read_parquet
 from iddm.demos.formats.common import from_episodes
 from iddm.demos.formats.hdf5 import Hdf5
 from iddm.demos.types import Demos
@@ -131,7 +131,7 @@ def _read_arrow(data: Path, space: dict, kind: str) -> list[Episode]:
     folders = [folder for folder in data.iterdir() if re.fullmatch(r"\d{1,9}", folder.name)]
     for folder in sorted(folders, key=lambda folder: int(folder.name)):
         for file in sorted(folder.glob(f"*.{kind}")):
-            table = read_parquet(file) if kind == "parquet" else read_file(file)
+            table = read_parquet(file) if kind == "parquet" else pyarrow().Table.from_batches(list(read_ipc(file)))
 
             def leaf(place: tuple[str | int, ...], table: Any = table) -> np.ndarray:
                 column = table.column("observations").combine_chunks()

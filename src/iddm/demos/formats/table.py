@@ -56,11 +56,13 @@ def read_csv(path: Path) -> Demos:
     try:
         columns = {}
         if episode is not None:
-            columns[names[episode]] = np.loadtxt(body, dtype=str, usecols=[episode], **options)[:, 0]
+            codes: dict[str, int] = {}  # a number a name: an array of text would be as wide as its longest
+            rows = (row for row in csv.reader(body, delimiter=delimiter) if row)
+            columns[names[episode]] = np.array([codes.setdefault(row[episode], len(codes)) for row in rows])
             body.seek(0)
         numeric = [i for i in range(len(names)) if i != episode]
         values = np.loadtxt(body, dtype=np.float64, usecols=numeric, **options)
-    except ValueError as error:
+    except (ValueError, IndexError, csv.Error) as error:
         raise UserError(f"the table cannot be read: {str(error).splitlines()[0][:200]}") from None
     for j, i in enumerate(numeric):
         columns[names[i] if headed else f"column{i}"] = values[:, j]
@@ -69,7 +71,7 @@ def read_csv(path: Path) -> Demos:
 
 def read_parquet_table(path: Path) -> Demos:
     """Columns of numbers, or of lists of numbers."""
-    return demos_from_columns(arrays_of(read_parquet(path)), "Parquet")
+    return demos_from_columns(arrays_of(read_parquet(path), codes=EPISODE), "Parquet")
 
 
 def demos_from_columns(columns: dict[str, np.ndarray], source: str) -> Demos:
