@@ -498,7 +498,7 @@ def test_ant_of_27_columns_is_told_how_to_make_the_environment():
     ],
 )
 def test_the_fit_to_an_environment_is_found(env, level, sentence):
-    inspection = inspect_demos(make(lengths=(8, 8)), env)
+    inspection = inspect_demos(make(lengths=(8, 8), episode_returns=None), env)
     assert [f.level for f in inspection.findings] == ([level] if level else [])
     assert sentence in " ".join(f.sentence for f in inspection.findings)
     assert inspection.usable == (level != "error")

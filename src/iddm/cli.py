@@ -170,12 +170,14 @@ def inspect_command(args: list[str]) -> int:
 
     given = tyro.cli(_Inspect, args=args, prog="iddm inspect")
     demos = load_demos(given.file)
-    sizes = None
+    sizes = sample = None
     if given.env is not None:
         from iddm.envs.spec import parse_kwargs, resolve, shape_of
+        from iddm.evaluation import sample_env
 
-        sizes = shape_of(resolve(given.env, None, parse_kwargs(given.env_kwargs))).sizes
-    inspection = inspect_demos(demos, sizes)
+        spec = resolve(given.env, None, parse_kwargs(given.env_kwargs))
+        sizes, sample = shape_of(spec).sizes, sample_env(spec)
+    inspection = inspect_demos(demos, sizes, sample)
     print_inspection(inspection, str(given.file), OUT)
     return 0 if inspection.usable else 2
 

@@ -1,13 +1,14 @@
 """Episodes of a policy in Gymnasium itself: evaluation by the environment's own return, and demonstrations."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from iddm.demos import Demos
-from iddm.envs import EnvSpec, make_env, resolve
+from iddm.demos.second_look import EnvSample
+from iddm.envs import EnvSpec, make_env, resolve, shape_of
 from iddm.envs.spec import MakeEnv
 from iddm.errors import UserError
 from iddm.policy import Policy
@@ -133,6 +134,20 @@ def _random_actions(spec: EnvSpec, seed: int) -> Act:
     env = make_env(spec)
     env.action_space.seed(seed)
     return lambda obs: np.stack([env.action_space.sample() for _ in obs])
+
+
+def sample_env(spec: EnvSpec, seed: int = EVALUATION_SEED) -> EnvSample:
+    """A few short random episodes and one of zero actions, for a look at demonstrations beside them."""
+    short = replace(spec, max_episode_steps=min(spec.max_episode_steps or 200, 200))
+    rows = np.concatenate([e.observations for e in run_episodes(_random_actions(short, seed), short, 5, seed)])
+    idle_return = None
+    space = shape_of(spec).action_space
+    if not space.discrete:
+        limited = replace(spec, max_episode_steps=min(spec.max_episode_steps or 1000, 1000))
+        nothing = space.to_env(np.zeros((1, space.size), np.float32))
+        (idle,) = run_episodes(lambda obs: np.repeat(nothing, len(obs), axis=0), limited, 1, seed)
+        idle_return = float(idle.rewards.sum())
+    return EnvSample(rows, idle_return)
 
 
 def record_demos(
