@@ -5,7 +5,7 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import tyro
 from rich.console import Console
@@ -125,9 +125,11 @@ def find_policy(name: str) -> Any:
 @dataclasses.dataclass(frozen=True)
 class _Demos:
     policy: tyro.conf.Positional[str]
-    """Directory of a run, a policy file, or the name of a task with a bundled expert."""
+    """Directory of a run, a policy file, or the name of a task with a bundled expert; with --sb3, the environment."""
     out: Path
     """File to write (.npz)."""
+    sb3: Path | None = None
+    """Record a saved Stable-Baselines3 model instead (its zip; nothing in it is unpickled)."""
     episodes: int = 50
     """Episodes to record."""
     with_actions: bool = False
@@ -141,10 +143,13 @@ class _Demos:
 def demos_command(args: list[str]) -> None:
     """Record demonstrations from a policy."""
     from iddm.demos import save_demos
-    from iddm.evaluation import record_demos
+    from iddm.evaluation import record_demos, record_sb3
 
     given = tyro.cli(_Demos, args=args, prog="iddm demos")
-    demos = record_demos(find_policy(given.policy), given.episodes, given.with_actions, given.stochastic, given.seed)
+    if given.sb3 is not None:
+        demos = record_sb3(given.sb3, given.policy, given.episodes, given.with_actions, given.seed)
+    else:
+        demos = record_demos(find_policy(given.policy), given.episodes, given.with_actions, given.stochastic, given.seed)
     save_demos(demos, given.out)
     assert demos.episode_returns is not None
     OUT.print(
@@ -199,6 +204,25 @@ def convert_command(args: list[str]) -> None:
     OUT.print(f"{given.out}: {demos.num_episodes} episodes, {demos.num_transitions} transitions", highlight=False)
     if "note_rows" in demos.metadata:
         OUT.print(f"note: {demos.metadata['note_rows']}", highlight=False)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Export:
+    policy: tyro.conf.Positional[str]
+    """Directory of a run, a policy file, or the name of a task with a bundled expert."""
+    to: Literal["npz", "onnx", "sb3"]
+    """npz (plain arrays), onnx, or sb3 (a PPO model of Stable-Baselines3)."""
+    out: Path
+    """File to write (.npz, .onnx or .zip)."""
+
+
+def export_command(args: list[str]) -> None:
+    """Write a policy for other stacks: NumPy, ONNX Runtime or Stable-Baselines3."""
+    from iddm.export import export_policy
+
+    given = tyro.cli(_Export, args=args, prog="iddm export")
+    export_policy(find_policy(given.policy), given.to, given.out)
+    OUT.print(f"Policy for {given.to}: {given.out}", highlight=False)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -273,6 +297,7 @@ COMMANDS: dict[str, Callable[[list[str]], int | None]] = {
     "demos": demos_command,
     "inspect": inspect_command,
     "convert": convert_command,
+    "export": export_command,
     "report": report_command,
     "theory": theory_command,
     "toy": toy_command,

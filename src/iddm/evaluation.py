@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from iddm.envs import EnvSpec, make_env, resolve, shape_of
 from iddm.envs.spec import MakeEnv
 from iddm.errors import UserError
 from iddm.policy import Policy
+from iddm.sb3_policy import load_sb3
 
 EVALUATION_SEED = 1_000_000
 """First seed of evaluation episodes; training draws its seeds from elsewhere."""
@@ -160,10 +162,24 @@ def record_demos(
     """Demonstrations by a policy in its own environment: states alone, unless actions are asked for."""
     spec = env_of(policy)
     runs = run_episodes(_actions_of(policy, spec, seed, stochastic), spec, episodes, seed)
+    about = {"environment": spec.id, "recorded_from": policy.config, "stochastic": stochastic, "seed": seed}
+    return _demos_of(runs, with_actions, about)
+
+
+def record_sb3(model: Path, env: str, episodes: int, with_actions: bool = False, seed: int = EVALUATION_SEED // 2) -> Demos:
+    """Demonstrations by a saved Stable-Baselines3 model, with its most likely actions."""
+    spec = resolve(env)
+    shape = shape_of(spec)
+    act = load_sb3(model, shape.action_space, shape.obs_size)
+    runs = run_episodes(act, spec, episodes, seed)
+    return _demos_of(runs, with_actions, {"env_id": spec.id, "recorded_from": f"Stable-Baselines3 {model.name}", "seed": seed})
+
+
+def _demos_of(runs: list[Episode], with_actions: bool, metadata: dict[str, Any]) -> Demos:
     return Demos(
         observations=tuple(run.observations for run in runs),
         actions=tuple(run.actions for run in runs) if with_actions else None,
         episode_returns=np.array([run.rewards.sum() for run in runs]),
         terminated=np.array([run.terminated for run in runs]),
-        metadata={"environment": spec.id, "recorded_from": policy.config, "stochastic": stochastic, "seed": seed},
+        metadata=metadata,
     )
