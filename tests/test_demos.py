@@ -358,9 +358,10 @@ def sound_bytes() -> bytes:
 
 BAD_BYTES = {
     "empty": (b"", "is empty"),
-    "text": (b"s0,s1\n1,2\n", "accepted: npz"),
+    "text": (b"s0,s1\n1,2\n", "no episode has two rows"),
+    "bytes of no kind": (b"\x00\x01\x02\x03", "accepted: npz"),
     "pickle": (pickle.dumps([np.ones((3, 2))]), "pickle, which could run code"),
-    "npy": (b"\x93NUMPY\x01\x00", "accepted: npz"),
+    "npy": (b"\x93NUMPY\x01\x00", "damaged or cut short"),
     "cut short": (sound_bytes()[:-200], "damaged or cut short"),
     "cut in the middle": (sound_bytes()[:700], "damaged or cut short"),
     "zip of something else": (zipped("word/document.xml", b"<w/>"), "no array named 'observations'"),
@@ -497,7 +498,7 @@ def test_ant_of_27_columns_is_told_how_to_make_the_environment():
     ],
 )
 def test_the_fit_to_an_environment_is_found(env, level, sentence):
-    inspection = inspect_demos(make(lengths=(8, 8)), env)
+    inspection = inspect_demos(make(lengths=(8, 8), episode_returns=None), env)
     assert [f.level for f in inspection.findings] == ([level] if level else [])
     assert sentence in " ".join(f.sentence for f in inspection.findings)
     assert inspection.usable == (level != "error")

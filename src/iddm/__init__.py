@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from iddm.bundled import bundled_demos, bundled_expert
-    from iddm.demos import Demos, load_demos, save_demos
+    from iddm.demos import Demos, convert_demos, load_demos, save_demos
     from iddm.errors import UserError
     from iddm.evaluation import Evaluation, evaluate, record_demos
+    from iddm.export import export_policy
     from iddm.policy import Policy, load_policy
     from iddm.runs import Run
     from iddm.training import resume, train
 
 _HOMES = {
     "iddm.bundled": ("bundled_demos", "bundled_expert"),
-    "iddm.demos": ("Demos", "load_demos", "save_demos"),
+    "iddm.demos": ("Demos", "convert_demos", "load_demos", "save_demos"),
     "iddm.errors": ("UserError",),
     "iddm.evaluation": ("Evaluation", "evaluate", "record_demos"),
+    "iddm.export": ("export_policy",),
     "iddm.policy": ("Policy", "load_policy"),
     "iddm.runs": ("Run",),
     "iddm.training": ("resume", "train"),
@@ -34,7 +36,9 @@ __all__ = [
     "UserError",
     "bundled_demos",
     "bundled_expert",
+    "convert_demos",
     "evaluate",
+    "export_policy",
     "load_demos",
     "load_policy",
     "record_demos",

@@ -5,7 +5,7 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import tyro
 from rich.console import Console
@@ -132,9 +132,11 @@ class _Demos:
     out: Path
     """File to write (.npz)."""
     policy: tyro.conf.Positional[str | None] = None
-    """Directory of a run, a policy file, or the name of a task with a bundled expert."""
+    """Directory of a run, a policy file, or the name of a task with a bundled expert; with --sb3, the environment."""
     expert: str | None = None
     """Task whose bundled expert acts, instead of a policy: Hopper, or Hopper-v5."""
+    sb3: Path | None = None
+    """Record a saved Stable-Baselines3 model instead (its zip; nothing in it is unpickled)."""
     episodes: int = 50
     """Episodes to record."""
     with_actions: bool = False
@@ -149,13 +151,18 @@ def demos_command(args: list[str]) -> None:
     """Record demonstrations from a policy."""
     from iddm.bundled import bundled_expert
     from iddm.demos import save_demos
-    from iddm.evaluation import record_demos
+    from iddm.evaluation import record_demos, record_sb3
 
     given = tyro.cli(_Demos, args=args, prog="iddm demos")
-    if (given.policy is None) == (given.expert is None):
-        raise UserError("Say who acts: a run's directory, a policy file, or --expert TASK, and only one of them.")
-    policy = bundled_expert(given.expert) if given.expert else find_policy(given.policy or "")
-    demos = record_demos(policy, given.episodes, given.with_actions, given.stochastic, given.seed)
+    if (given.policy is None) == (given.expert is None) or (given.sb3 and given.expert):
+        raise UserError(
+            "Say who acts: a run's directory, a policy file, --expert TASK, or --sb3 MODEL ENV, and only one of them."
+        )
+    if given.sb3 is not None and given.policy is not None:
+        demos = record_sb3(given.sb3, given.policy, given.episodes, given.with_actions, given.seed)
+    else:
+        policy = bundled_expert(given.expert) if given.expert else find_policy(given.policy or "")
+        demos = record_demos(policy, given.episodes, given.with_actions, given.stochastic, given.seed)
     save_demos(demos, given.out)
     assert demos.episode_returns is not None
     OUT.print(
@@ -181,14 +188,75 @@ def inspect_command(args: list[str]) -> int:
 
     given = tyro.cli(_Inspect, args=args, prog="iddm inspect")
     demos = load_demos(given.file)
-    sizes = None
+    sizes = sample = None
     if given.env is not None:
         from iddm.envs.spec import parse_kwargs, resolve, shape_of
+        from iddm.evaluation import sample_env
 
-        sizes = shape_of(resolve(given.env, None, parse_kwargs(given.env_kwargs))).sizes
-    inspection = inspect_demos(demos, sizes)
+        spec = resolve(given.env, None, parse_kwargs(given.env_kwargs))
+        sizes, sample = shape_of(spec).sizes, sample_env(spec)
+    inspection = inspect_demos(demos, sizes, sample)
     print_inspection(inspection, str(given.file), OUT)
     return 0 if inspection.usable else 2
+
+
+@dataclasses.dataclass(frozen=True)
+class _Convert:
+    source: tyro.conf.Positional[Path]
+    """Demonstrations in any format that is read."""
+    out: tyro.conf.Positional[Path]
+    """A name that ends in .npz, or a folder for a Minari dataset."""
+
+
+def convert_command(args: list[str]) -> None:
+    """Write demonstrations of any format as our npz or as a Minari dataset."""
+    from iddm.demos import convert_demos
+
+    given = tyro.cli(_Convert, args=args, prog="iddm convert")
+    demos = convert_demos(given.source, given.out)
+    OUT.print(f"{given.out}: {demos.num_episodes} episodes, {demos.num_transitions} transitions", highlight=False)
+    if "note_rows" in demos.metadata:
+        OUT.print(f"note: {demos.metadata['note_rows']}", highlight=False)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Export:
+    policy: tyro.conf.Positional[str]
+    """Directory of a run, a policy file, or the name of a task with a bundled expert."""
+    to: Literal["npz", "onnx", "sb3"]
+    """npz (plain arrays), onnx, or sb3 (a PPO model of Stable-Baselines3)."""
+    out: Path
+    """File to write (.npz, .onnx or .zip)."""
+
+
+def export_command(args: list[str]) -> None:
+    """Write a policy for other stacks: NumPy, ONNX Runtime or Stable-Baselines3."""
+    from iddm.export import export_policy
+
+    given = tyro.cli(_Export, args=args, prog="iddm export")
+    export_policy(find_policy(given.policy), given.to, given.out)
+    OUT.print(f"Policy for {given.to}: {given.out}", highlight=False)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Doctor:
+    run: tyro.conf.Positional[Path]
+    """Directory of a run, finished or not."""
+    control: Path | None = None
+    """Directory of a run that learned without demonstrations, to compare returns with."""
+
+
+def doctor_command(args: list[str]) -> int:
+    """Say what is wrong with a run, the evidence, and the setting to change; exit code 1 where something is."""
+    from iddm.doctor import diagnose
+
+    given = tyro.cli(_Doctor, args=args, prog="iddm doctor")
+    findings = diagnose(given.run, given.control)
+    for _, sentence in findings:
+        OUT.print(f"• {sentence}", highlight=False, markup=False)
+    if not findings:
+        OUT.print("Nothing wrong found.", highlight=False)
+    return 1 if findings else 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -262,6 +330,9 @@ COMMANDS: dict[str, Callable[[list[str]], int | None]] = {
     "expert": expert_command,
     "demos": demos_command,
     "inspect": inspect_command,
+    "convert": convert_command,
+    "export": export_command,
+    "doctor": doctor_command,
     "report": report_command,
     "theory": theory_command,
     "toy": toy_command,

@@ -1,16 +1,19 @@
 """Episodes of a policy in Gymnasium itself: evaluation by the environment's own return, and demonstrations."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from iddm.demos import Demos
-from iddm.envs import EnvSpec, make_env, resolve
+from iddm.demos.second_look import EnvSample
+from iddm.envs import EnvSpec, make_env, resolve, shape_of
 from iddm.envs.spec import MakeEnv
 from iddm.errors import UserError
 from iddm.policy import Policy
+from iddm.sb3_policy import load_sb3
 
 EVALUATION_SEED = 1_000_000
 """First seed of evaluation episodes; training draws its seeds from elsewhere."""
@@ -135,6 +138,20 @@ def _random_actions(spec: EnvSpec, seed: int) -> Act:
     return lambda obs: np.stack([env.action_space.sample() for _ in obs])
 
 
+def sample_env(spec: EnvSpec, seed: int = EVALUATION_SEED) -> EnvSample:
+    """A few short random episodes and one of zero actions, for a look at demonstrations beside them."""
+    short = replace(spec, max_episode_steps=min(spec.max_episode_steps or 200, 200))
+    rows = np.concatenate([e.observations for e in run_episodes(_random_actions(short, seed), short, 5, seed)])
+    idle_return = None
+    space = shape_of(spec).action_space
+    if not space.discrete:
+        limited = replace(spec, max_episode_steps=min(spec.max_episode_steps or 1000, 1000))
+        nothing = space.to_env(np.zeros((1, space.size), np.float32))
+        (idle,) = run_episodes(lambda obs: np.repeat(nothing, len(obs), axis=0), limited, 1, seed)
+        idle_return = float(idle.rewards.sum())
+    return EnvSample(rows, idle_return)
+
+
 def record_demos(
     policy: Policy,
     episodes: int,
@@ -145,10 +162,24 @@ def record_demos(
     """Demonstrations by a policy in its own environment: states alone, unless actions are asked for."""
     spec = env_of(policy)
     runs = run_episodes(_actions_of(policy, spec, seed, stochastic), spec, episodes, seed)
+    about = {"environment": spec.id, "recorded_from": policy.config, "stochastic": stochastic, "seed": seed}
+    return _demos_of(runs, with_actions, about)
+
+
+def record_sb3(model: Path, env: str, episodes: int, with_actions: bool = False, seed: int = EVALUATION_SEED // 2) -> Demos:
+    """Demonstrations by a saved Stable-Baselines3 model, with its most likely actions."""
+    spec = resolve(env)
+    shape = shape_of(spec)
+    act = load_sb3(model, shape.action_space, shape.obs_size)
+    runs = run_episodes(act, spec, episodes, seed)
+    return _demos_of(runs, with_actions, {"env_id": spec.id, "recorded_from": f"Stable-Baselines3 {model.name}", "seed": seed})
+
+
+def _demos_of(runs: list[Episode], with_actions: bool, metadata: dict[str, Any]) -> Demos:
     return Demos(
         observations=tuple(run.observations for run in runs),
         actions=tuple(run.actions for run in runs) if with_actions else None,
         episode_returns=np.array([run.rewards.sum() for run in runs]),
         terminated=np.array([run.terminated for run in runs]),
-        metadata={"environment": spec.id, "recorded_from": policy.config, "stochastic": stochastic, "seed": seed},
+        metadata=metadata,
     )

@@ -83,6 +83,7 @@ def make_iteration(config: Config) -> Iterate:
             paid = term.reward(terms[name], agent, next(keys))
             metrics |= {f"{name}/{key}": x for key, x in learned.items()}
             metrics[f"{name}/reward"] = _mean(paid, valid)
+            metrics[f"{name}/reward_std"] = jnp.sqrt(_variance(paid, valid))
             finite[name] = _all_finite((terms[name], paid))
             reward = reward + paid
             absorbed = absorbed + term.absorbing_reward(terms[name], agent)

@@ -24,7 +24,8 @@ class ActionSpace:
     shape: tuple[int, ...] = ()
 
     @property
-    def _centre_and_scale(self) -> tuple[np.ndarray, np.ndarray]:
+    def centre_and_scale(self) -> tuple[np.ndarray, np.ndarray]:
+        """What turns the policy's action into the environment's: centre + scale · action."""
         low, high = np.asarray(self.low), np.asarray(self.high)
         bounded = np.isfinite(low) & np.isfinite(high)
         with np.errstate(invalid="ignore"):
@@ -35,7 +36,7 @@ class ActionSpace:
     @property
     def limits(self) -> tuple[np.ndarray, np.ndarray]:
         """The Box's limits in the policy's units: -1 and 1 where it is bounded."""
-        centre, scale = self._centre_and_scale
+        centre, scale = self.centre_and_scale
         low, high = np.asarray(self.low), np.asarray(self.high)
         return ((low - centre) / scale).astype(np.float32), ((high - centre) / scale).astype(np.float32)
 
@@ -52,7 +53,7 @@ class ActionSpace:
         """The policy's action as the environment takes it, clipped to the Box."""
         if self.discrete:
             return np.asarray(action) + self.start
-        centre, scale = self._centre_and_scale
+        centre, scale = self.centre_and_scale
         clipped = np.clip(centre + scale * np.asarray(action, np.float64), self.low, self.high)
         return clipped.astype(np.float32).reshape(*np.shape(action)[:-1], *self.shape)
 
@@ -60,7 +61,7 @@ class ActionSpace:
         """A recorded action in the policy's units."""
         if self.discrete:
             return np.asarray(action) - self.start
-        centre, scale = self._centre_and_scale
+        centre, scale = self.centre_and_scale
         return ((np.asarray(action, np.float64) - centre) / scale).astype(np.float32)
 
     def to_json(self) -> dict[str, Any]:

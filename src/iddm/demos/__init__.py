@@ -2,7 +2,7 @@
 
 from iddm.demos.fit import EnvSizes, Finding, require_fit
 from iddm.demos.inspect import Inspection, inspect_demos, print_inspection
-from iddm.demos.load import load_demos, save_demos
+from iddm.demos.load import convert_demos, load_demos, save_demos
 from iddm.demos.types import Demos
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "EnvSizes",
     "Finding",
     "Inspection",
+    "convert_demos",
     "inspect_demos",
     "load_demos",
     "print_inspection",

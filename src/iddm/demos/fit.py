@@ -29,14 +29,15 @@ WITH_POSITION = "make the environment with exclude_current_positions_from_observ
 SIZE_ADVICE = {
     ("Ant", 27, 105): "make the environment with include_cfrc_ext_in_observation=False, which leaves out the 78 contact forces",
     ("Ant", 105, 27): "make the environment with include_cfrc_ext_in_observation=True, which adds the 78 contact forces",
-    ("Ant", 111, 27): "keep the first 27 columns; the others are contact forces of versions up to v3",
+    ("Ant", 111, 27): "keep the first 27 columns with --demo-columns 0:27; the others are contact forces of versions up to v3",
     (
         "Ant",
         111,
         105,
-    ): "keep the first 27 columns (the others are contact forces of versions up to v3) and make the "
-    "environment with include_cfrc_ext_in_observation=False",
-    ("InvertedDoublePendulum", 11, 9): "leave out the last two columns, which are always zero before v5",
+    ): "keep the first 27 columns with --demo-columns 0:27 (the others are contact forces of versions up to v3) and "
+    "make the environment with include_cfrc_ext_in_observation=False",
+    ("Ant", 112, 27): "keep the first 27 columns with --demo-columns 0:27; the others are old contact forces and the time",
+    ("InvertedDoublePendulum", 11, 9): "leave out the last two columns with --demo-columns 0:9; they are always zero before v5",
     ("HalfCheetah", 18, 17): WITH_POSITION,
     ("Hopper", 12, 11): WITH_POSITION,
     ("Walker2d", 18, 17): WITH_POSITION,
@@ -48,7 +49,10 @@ def fit_findings(demos: Demos, env: EnvSizes) -> tuple[Finding, ...]:
     """Observation size, actions, length and origin, each against the environment."""
     findings = []
     if demos.obs_size != env.obs_size:
-        default = "use demonstrations of this environment, or make it with the options of the recording"
+        default = (
+            "use demonstrations of this environment, make it with the options of the recording, or say which columns they share "
+            "with --columns and --demo-columns"
+        )
         advice = SIZE_ADVICE.get((_task(env.env_id), demos.obs_size, env.obs_size), default)
         findings.append(
             Finding(

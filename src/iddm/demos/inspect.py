@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from iddm.demos.fit import EnvSizes, Finding, fit_findings
+from iddm.demos.second_look import EnvSample, look_at_episodes, look_beside, ranges
 from iddm.demos.types import Demos
 
 if TYPE_CHECKING:
@@ -40,6 +41,10 @@ class Inspection:
     """In words."""
     origin: str | None
     """The environment that the file names."""
+    format: str | None
+    """Whose layout the file has, if not ours."""
+    names: tuple[str, ...]
+    """Of the columns, where the file gives them."""
     env: EnvSizes | None
 
     @property
@@ -48,9 +53,14 @@ class Inspection:
         return all(level != "error" for level, _ in self.findings)
 
 
-def inspect_demos(demos: Demos, env_spec: EnvSizes | None = None) -> Inspection:
-    """Ranges and oddities, and the fit to an environment where one is given."""
-    findings = _findings(demos) + (() if env_spec is None else fit_findings(demos, env_spec))
+def inspect_demos(demos: Demos, env_spec: EnvSizes | None = None, sample: EnvSample | None = None) -> Inspection:
+    """Ranges and oddities, the fit to an environment where one is given, and how its own states compare."""
+    findings = look_at_episodes(demos)
+    if env_spec is None or sample is None or sample.rows.shape[1] != demos.obs_size:
+        findings += _constant(demos)
+    if env_spec is not None:
+        findings += fit_findings(demos, env_spec)
+        findings += [] if sample is None else look_beside(demos, env_spec, sample)
     origin = demos.metadata.get("env_id")
     return Inspection(
         findings=tuple(sorted(findings, key=lambda finding: list(STYLES).index(finding.level))),
@@ -60,6 +70,8 @@ def inspect_demos(demos: Demos, env_spec: EnvSizes | None = None) -> Inspection:
         num_terminated=None if demos.terminated is None else int(demos.terminated.sum()),
         actions=_actions(demos),
         origin=None if origin is None else str(origin),
+        format=None if "format" not in demos.metadata else str(demos.metadata["format"]),
+        names=demos.columns,
         env=env_spec,
     )
 
@@ -81,7 +93,7 @@ def print_inspection(
         facts.add_row(Text(name, style="dim"), Text(_plain(value)))
     console.print(facts)
     console.print()
-    console.print(_column_table(inspection.columns, max_columns))
+    console.print(_column_table(inspection.columns, inspection.names, max_columns))
     console.print()
     for level, sentence in inspection.findings:
         console.print(Text.assemble((f"{level}: ", STYLES[level]), _plain(sentence)))
@@ -112,29 +124,17 @@ def _actions(demos: Demos) -> str:
     return f"{kind} (state-only methods leave them out)"
 
 
-def _findings(demos: Demos) -> tuple[Finding, ...]:
-    findings = []
-    if "note_rows" in demos.metadata:
-        findings.append(Finding("note", str(demos.metadata["note_rows"])))
+def _constant(demos: Demos) -> list[Finding]:
     constant = [i for i, column in enumerate(_columns(demos)) if column.constant]
-    if constant:
-        findings.append(
-            Finding(
-                "warning",
-                f"Constant: {_ranges(constant)}. Where the environment changes them, a discriminator tells "
-                "expert from agent by these alone.",
-            )
+    if not constant:
+        return []
+    return [
+        Finding(
+            "warning",
+            f"Constant: {ranges(constant)}. Where the environment changes them, a discriminator tells expert from agent by these "
+            "alone; --env ENV looks whether it does, --columns leaves them out.",
         )
-    still = np.concatenate([(rows[1:] == rows[:-1]).all(axis=1) for rows in demos.observations])
-    if still.mean() > 0.01:
-        findings.append(Finding("warning", f"In {still.mean():.0%} of the transitions no column changes at all."))
-    copies = demos.num_episodes - len({rows.tobytes() for rows in demos.observations})
-    if copies:
-        findings.append(Finding("warning", f"Copies of another: {copies} of {demos.num_episodes} episodes."))
-    short = int((demos.lengths < demos.lengths.max() / 2).sum())
-    if short:
-        findings.append(Finding("note", f"Shorter than half of the longest: {short} of {demos.num_episodes} episodes."))
-    return tuple(findings)
+    ]
 
 
 def _facts(inspection: Inspection) -> list[tuple[str, str]]:
@@ -149,6 +149,8 @@ def _facts(inspection: Inspection) -> list[tuple[str, str]]:
     ]
     if inspection.num_terminated is not None:
         facts.append(("terminated", f"{inspection.num_terminated} of {len(lengths)} episodes"))
+    if inspection.format is not None:
+        facts.append(("format", inspection.format))
     if inspection.origin is not None:
         facts.append(("recorded on", inspection.origin))
     return facts
@@ -160,15 +162,17 @@ def _spread(values: np.ndarray, spec: str) -> str:
     return f"{values.min():{spec}} to {values.max():{spec}}, mean {values.mean():{spec}}"
 
 
-def _column_table(columns: tuple[Column, ...], max_columns: int) -> "Table":
+def _column_table(columns: tuple[Column, ...], names: tuple[str, ...], max_columns: int) -> "Table":
     from rich.table import Table
+    from rich.text import Text
 
     table = Table("column", "min", "mean", "max", "std", "", box=None, header_style="dim", pad_edge=False)
     for column in table.columns[:5]:
         column.justify = "right"
     shown = columns if len(columns) <= max_columns else columns[: max_columns - 1]
     for i, column in enumerate(shown):
-        table.add_row(str(i), *map(_number, column[:4]), "constant" if column.constant else "")
+        about = [_plain(names[i])] if names else []
+        table.add_row(str(i), *map(_number, column[:4]), Text("  ".join(about + ["constant"] * column.constant)))
     if rest := columns[len(shown) :]:
         low, high = min(column.minimum for column in rest), max(column.maximum for column in rest)
         constant = sum(column.constant for column in rest)
@@ -178,14 +182,6 @@ def _column_table(columns: tuple[Column, ...], max_columns: int) -> "Table":
 
 def _number(value: float) -> str:
     return f"{value:.3f}" if value == 0 or 1e-3 <= abs(value) < 1e5 else f"{value:.1e}"
-
-
-def _ranges(indices: list[int]) -> str:
-    """ "columns 3, 7–9" of [3, 7, 8, 9]."""
-    breaks = [i for i in range(1, len(indices)) if indices[i] != indices[i - 1] + 1]
-    runs = [indices[a:b] for a, b in zip([0, *breaks], [*breaks, len(indices)], strict=True)]
-    words = ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in runs)
-    return ("column " if len(indices) == 1 else "columns ") + words
 
 
 def _plain(text: str) -> str:

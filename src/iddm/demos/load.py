@@ -1,50 +1,48 @@
-"""Demonstrations from a file and to one. A format is recognised by its bytes, never by its name."""
+"""Demonstrations from a file or folder and to one. A format is recognised by what is in it, never by its name."""
 
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
-from iddm.demos.npz import read_npz, recognise_npz, write_npz
+from iddm.demos.apart import HELPER
+from iddm.demos.formats import ACCEPTED, FORMATS
+from iddm.demos.formats.minari import write_minari
+from iddm.demos.formats.npz import write_npz
 from iddm.demos.types import Demos
 from iddm.errors import UserError
 
 
-class Format(NamedTuple):
-    """How to tell a kind of file by its first bytes, and how to read it."""
-
-    name: str
-    recognise: Callable[[bytes], bool]
-    read: Callable[[Path], Demos]
-
-
-FORMATS = (Format("npz with an array 'observations' (NumPy, no pickles)", recognise_npz, read_npz),)
-"""Tried in order. A new format is a file in `demos/formats/` and a line here."""
-
-ACCEPTED = "accepted: " + "; ".join(format.name for format in FORMATS)
-
-
 def load_demos(path: str | os.PathLike[str]) -> Demos:
     """Read demonstrations. Whatever is wrong, `UserError` says it in one sentence that names the file."""
-    path = Path(path)
-    if os.path.isdir(path):  # unlike Path.is_dir, never raises
-        raise UserError(f"{path}: is a directory, not a file of demonstrations ({ACCEPTED})")
+    return _load(Path(path), HELPER.read)
+
+
+def load_here(path: str | os.PathLike[str]) -> Demos:
+    """`load_demos` in this very process, whatever reads the file."""
+    return _load(Path(path), None)
+
+
+def _load(path: Path, read_apart: Callable[[Path], Demos] | None) -> Demos:
     if not os.path.lexists(path):
         raise UserError(f"{path}: there is no such file; give the path of your demonstrations ({ACCEPTED})")
-    if not os.path.isfile(path):
+    is_folder = os.path.isdir(path)  # unlike Path.is_dir, never raises
+    if not is_folder and not os.path.isfile(path):
         raise UserError(f"{path}: is not a regular file ({ACCEPTED})")
     try:
-        with open(path, "rb") as file:
-            head = file.read(64)
+        head = None if is_folder else _head(path)
+        format = next((format for format in FORMATS if format.recognise(path, head)), None)
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from None
-    for format in FORMATS:
-        if format.recognise(head):
-            try:
-                return format.read(path)
-            except UserError as error:
-                raise UserError(f"{path}: {error}") from None
-    raise UserError(f"{path}: {_not_ours(head)} ({ACCEPTED})")
+    if format is None:
+        raise UserError(f"{path}: {_not_ours(head)} ({ACCEPTED})")
+    if format.apart and read_apart is not None:
+        return read_apart(path)
+    try:
+        return format.read(path)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+    except Exception as error:  # zip, HDF5, Arrow and JSON raise dozens of types on bytes that nobody vouches for
+        raise UserError(f"{path}: the file is damaged or cut short ({_reason(error)})") from error
 
 
 def save_demos(demos: Demos, path: str | os.PathLike[str]) -> None:
@@ -60,7 +58,36 @@ def save_demos(demos: Demos, path: str | os.PathLike[str]) -> None:
         raise UserError(f"{path}: cannot be written ({error.strerror or error})") from None
 
 
-def _not_ours(head: bytes) -> str:
+def convert_demos(source: str | os.PathLike[str], out: str | os.PathLike[str]) -> Demos:
+    """Read any format and write our npz (a name that ends in .npz) or a Minari dataset (a folder, a name without an ending)."""
+    out = Path(out)
+    demos = load_demos(source)
+    if out.suffix == ".npz":
+        save_demos(demos, out)
+    elif out.suffix:
+        raise UserError(f"{out}: give a name that ends in .npz, or the name of a folder for a Minari dataset")
+    else:
+        try:
+            write_minari(demos, out)
+        except OSError as error:
+            raise UserError(f"{out}: cannot be written ({error.strerror or error})") from None
+    return demos
+
+
+def _head(path: Path) -> bytes:
+    with open(path, "rb") as file:
+        return file.read(64)
+
+
+def _reason(error: BaseException) -> str:
+    """The first line of what a library said, without what could steer a terminal."""
+    line = next(iter(str(error).splitlines()), "") or type(error).__name__
+    return "".join(c if c.isprintable() else "�" for c in line)[:100]
+
+
+def _not_ours(head: bytes | None) -> str:
+    if head is None:
+        return "is a directory, but of no kind known here"
     if not head:
         return "the file is empty"
     if head[0] == 0x80:

@@ -70,6 +70,13 @@ class Demos:
         """T of each episode: its transitions, one fewer than its rows."""
         return np.array([len(rows) - 1 for rows in self.observations], dtype=np.int64)
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns' names where the metadata gives them, else nothing."""
+        names = self.metadata.get("columns")
+        known = isinstance(names, list) and len(names) == self.obs_size and all(isinstance(name, str) for name in names)
+        return tuple(names) if known and names is not None else ()
+
     def states_only(self) -> "Demos":
         """The same without actions: a method that gets this cannot leak them."""
         return replace(self, actions=None)

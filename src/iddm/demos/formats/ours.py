@@ -1,4 +1,4 @@
-"""The layout of demonstrations as named arrays, for every kind of file that can hold arrays.
+"""Our own layout of demonstrations as named arrays, for every kind of file that can hold arrays.
 
 | key | what | |
 |---|---|---|

@@ -1,0 +1,33 @@
+"""Jumps inside an episode: where a boundary between episodes was lost, the state falls back to a start.
+
+The numbers come from 14 recordings by others and two of ours: with their episodes run together, every boundary between episodes
+longer than `SETTLED` is found and nothing else; as they are, nothing is (tests/test_second_look.py).
+"""
+
+import numpy as np
+from jaxtyping import Float32, Int64
+
+SETTLED = 40
+"""Rows after the start that are never a jump: there the state is near it anyway."""
+FALL_BACK = 2.4
+"""A jump brings the state so many times nearer to the episode's first row in one step; dynamics, at most 2.1 times."""
+OUT_OF_QUIET = 20.0
+"""Or it is so many times larger than every one of the last `SETTLED` steps."""
+
+
+def jumps(rows: Float32[np.ndarray, "rows obs"], std: Float32[np.ndarray, " obs"]) -> Int64[np.ndarray, " n"]:
+    """Indices of the rows that begin a new episode inside this one; `std` is the columns' deviation over all episodes."""
+    if len(rows) < 2 * SETTLED:
+        return np.zeros(0, np.int64)
+    moving = std > 1e-9
+    z = rows[:, moving].astype(np.float64) / std[moving]
+    from_start = np.sqrt(((z - z[0]) ** 2).mean(axis=1))
+    step = np.sqrt((np.diff(z, axis=0) ** 2).mean(axis=1))
+    before, after = from_start[:-1], from_start[1:]
+    fell_back = (before > FALL_BACK * after) & (step > 0.5)
+    recent = np.lib.stride_tricks.sliding_window_view(step, SETTLED).max(axis=1)[:-1]  # of the steps before number SETTLED on
+    out_of_quiet = np.zeros(len(step), bool)
+    out_of_quiet[SETTLED:] = (step[SETTLED:] > OUT_OF_QUIET * recent) & (step[SETTLED:] > 0.5)
+    found = np.flatnonzero(fell_back | out_of_quiet) + 1
+    found = found[found > SETTLED]
+    return found[np.diff(found, prepend=-SETTLED) >= SETTLED] if len(found) else found  # one of each cluster

@@ -1,0 +1,218 @@
+"""What is wrong with a run, in plain words: each check reads the run's record, names the evidence and the setting to change."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from iddm.demos import Demos, Finding
+from iddm.demos.second_look import ranges
+from iddm.envs.spec import parse_kwargs, resolve
+from iddm.errors import UserError
+from iddm.evaluation import sample_env
+from iddm.expert import find_demos
+from iddm.runs import Run
+
+RIGHT = 0.98
+"""A discriminator that is right this often on both sides has nothing left to teach."""
+NARROW = -2.0
+"""Entropy of one action component, in nats, below which a Gaussian explores nothing: a deviation of 0.03 of [-1, 1]."""
+TOO_MUCH_INFORMATION = 30.0
+"""Nats. A rollout of some thousand rows cannot show more than about 10."""
+FAR = 3.0
+"""Deviations between the agent's mean state and the demonstrations'."""
+
+
+@dataclass(frozen=True)
+class Patient:
+    """A run's record, and another run that learned without demonstrations where there is one."""
+
+    run: Run
+    control: Run | None = None
+
+    @cached_property
+    def rows(self) -> list[dict[str, float]]:
+        return self.run.metrics()
+
+    def last(self, key: str) -> float:
+        """Mean over the last fifth of the run, NaN where there is no such figure."""
+        return mean_of_last(self.rows, key)
+
+    def has(self, key: str) -> bool:
+        return bool(self.rows) and key in self.rows[-1]
+
+    @cached_property
+    def demos(self) -> Demos | None:
+        """The demonstrations, unless they are no longer where they were."""
+        try:
+            return find_demos(self.run.config)
+        except UserError:
+            return None
+
+    @cached_property
+    def idle_return(self) -> float | None:
+        config = self.run.config
+        return sample_env(resolve(config.env, config.max_episode_steps, parse_kwargs(config.env_kwargs))).idle_return
+
+    @cached_property
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Of the newest checkpoint."""
+        checkpoint = self.run.load_checkpoint()
+        return {} if checkpoint is None else checkpoint.arrays
+
+    def array(self, ending: str) -> np.ndarray | None:
+        return next((array for name, array in self.arrays.items() if name.endswith(ending)), None)
+
+
+def mean_of_last(rows: list[dict[str, float]], key: str) -> float:
+    values = np.array([row.get(key, np.nan) for row in rows[-max(len(rows) // 5, 1) :]])
+    return float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
+
+
+def unfinished(patient: Patient) -> str | None:
+    config = patient.run.config
+    steps = patient.rows[-1]["steps"] if patient.rows else 0
+    if patient.run.finished or steps + config.steps_per_iteration > config.steps:
+        return None
+    return (
+        f"The run stopped at step {steps:,.0f} of {config.steps:,}. If it said that something became non-finite, lower "
+        f"that part's learning rate and start anew; else continue it with: iddm train --resume {patient.run.path}"
+    )
+
+
+def saturated_discriminator(patient: Patient) -> str | None:
+    expert, agent = patient.last("adversarial/expert_accuracy"), patient.last("adversarial/agent_accuracy")
+    if not min(expert, agent) > RIGHT:
+        return None
+    return (
+        f"The discriminator is saturated: right on {expert:.1%} of the expert's and {agent:.1%} of the agent's transitions, so "
+        "its reward hardly says what would be better. Look at the demonstrations beside the environment (iddm inspect FILE --env "
+        "ENV): one column may give the agent away. Then raise --adversarial.gradient-penalty, or lower --adversarial.updates."
+    )
+
+
+def blind_discriminator(patient: Patient) -> str | None:
+    expert, agent = patient.last("adversarial/expert_accuracy"), patient.last("adversarial/agent_accuracy")
+    if not (expert < 0.55 and agent < 0.55):
+        return None
+    return (
+        f"The discriminator cannot tell the two apart (right on {expert:.1%} and {agent:.1%} of their transitions): "
+        "either the agent is as good as the expert, or it does not learn; change --adversarial.learning-rate."
+    )
+
+
+def constant_reward(patient: Patient) -> str | None:
+    paid = {name: patient.last(f"{name}/reward_std") for name in patient.run.config.terms if patient.has(f"{name}/reward_std")}
+    told = {name: std for name, std in paid.items() if name in ("adversarial", "environment")}
+    for name, std in told.items():
+        if std < 1e-3:
+            return (
+                f"The reward is constant: {name} pays every step {patient.last(f'{name}/reward'):.3g} within ±{std:.1g}, "
+                "so no action is better than another. "
+                + (
+                    "Raise --adversarial.gradient-penalty, or try --adversarial.reward-form logit, which does not flatten out."
+                    if name == "adversarial"
+                    else "The environment rewards too rarely for PPO: raise --steps or --num-envs."
+                )
+            )
+    return None
+
+
+def drowned_imitation(patient: Patient) -> str | None:
+    told = patient.last("adversarial/reward_std")
+    for name in ("mi", "entropy"):
+        other = patient.last(f"{name}/reward_std")
+        if told > 1e-3 and other > 2 * told:
+            return (
+                f"The term {name} drowns the imitation: its pay varies by {other:.2g} from step to step, the discriminator's by "
+                f"{told:.2g}. Lower --{name}.weight."
+            )
+    return None
+
+
+def diverging_information(patient: Patient) -> str | None:
+    information = patient.last("mi/information")
+    if not abs(information) > TOO_MUCH_INFORMATION:
+        return None
+    return (
+        f"The mutual information diverges: its estimate is {information:.3g} nats, beyond what a rollout can show. Lower "
+        "--mi.learning-rate or --mi.updates, or take --mi.estimator js, the steadiest."
+    )
+
+
+def collapsed_entropy(patient: Patient) -> str | None:
+    if not patient.has("ppo/entropy"):
+        return None
+    entropy, log_std = patient.last("ppo/entropy"), patient.array(".log_std")
+    size = 1 if log_std is None else log_std.size
+    if patient.run.finished:
+        space = patient.run.policy.action_space
+        size, discrete = space.size, space.discrete
+    else:
+        discrete = bool(patient.arrays) and log_std is None
+    limit = 0.01 if discrete else NARROW * size
+    if not entropy < limit:
+        return None
+    return (
+        f"The policy's entropy has collapsed: {entropy:.2f} nats ({patient.rows[0]['ppo/entropy']:.2f} at first), so it tries "
+        "nothing new. Raise --entropy.weight (methods iddm and gail) or --log-std-init, or lower --ppo.learning-rate."
+    )
+
+
+def below_control(patient: Patient) -> str | None:
+    earned = patient.last("episode_return")
+    if patient.control is not None:
+        other, who = mean_of_last(patient.control.metrics(), "episode_return"), f"the control run {patient.control.path}"
+    elif patient.idle_return is not None:
+        other, who = patient.idle_return, "doing nothing"
+    else:
+        return None
+    if not earned < other:
+        return None
+    return (
+        f"The agent earns {earned:,.1f} an episode, less than {who} ({other:,.1f}): the demonstrations have not helped so far. "
+        "Train longer (--steps), and see what else is said here."
+    )
+
+
+def far_from_demonstrations(patient: Patient) -> str | None:
+    if patient.demos is None or not patient.run.finished:
+        return None
+    policy, rows = patient.run.policy, np.concatenate(patient.demos.observations)
+    if policy.obs_size != rows.shape[1]:
+        return None
+    distance = np.abs(policy.mean - rows.mean(axis=0)) / (policy.std + rows.std(axis=0) + 1e-6)
+    odd = np.flatnonzero(distance > FAR).tolist()
+    if not odd:
+        return None
+    worst = int(np.argmax(distance))
+    return (
+        f"The agent's states are far from the demonstrations' in {ranges(odd)}: column {worst} is {policy.mean[worst]:.3g} ± "
+        f"{policy.std[worst]:.2g} here and {rows[:, worst].mean():.3g} ± {rows[:, worst].std():.2g} there. If the units or the "
+        "environment differ, mend that (iddm inspect); if a column cannot be reached, leave it out with --columns."
+    )
+
+
+CHECKS: tuple[Callable[[Patient], str | None], ...] = (
+    unfinished,
+    far_from_demonstrations,
+    saturated_discriminator,
+    blind_discriminator,
+    constant_reward,
+    drowned_imitation,
+    diverging_information,
+    collapsed_entropy,
+    below_control,
+)
+
+
+def diagnose(path: str | Path, control: str | Path | None = None) -> list[Finding]:
+    """What each check finds; nothing for a run that looks sound."""
+    patient = Patient(Run.open(path), None if control is None else Run.open(control))
+    if not patient.rows:
+        return [
+            Finding("warning", f"{path}: there are no metrics yet; the run stopped before its first iteration, or just began.")
+        ]
+    return [Finding("warning", sentence) for check in CHECKS if (sentence := check(patient)) is not None]

@@ -1,0 +1,14 @@
+"""Packages that only some users need. Asking for a missing one says which extra brings it."""
+
+import importlib
+from typing import Any
+
+from iddm.errors import UserError
+
+
+def need(module: str, extra: str, what: str) -> Any:
+    """Import a package of an extra: `need("h5py", "hdf5", "HDF5 files")`."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise UserError(f"{what} need an extra: pip install 'iddm[{extra}]'") from None

@@ -1,0 +1,119 @@
+"""`iddm doctor` on small real runs made to fail, and on the record of a sound run with one figure changed."""
+
+import csv
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import iddm
+from iddm.cli import main
+from iddm.demos import Demos
+from iddm.doctor import diagnose
+from tests.conftest import TINY
+
+
+def said(run: Path, control: Path | None = None) -> str:
+    return " ".join(sentence for _, sentence in diagnose(run, control))
+
+
+@pytest.fixture(scope="module")
+def sound(cartpole_demos: Demos, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("doctor")
+    iddm.save_demos(cartpole_demos, folder / "demos.npz")
+    return iddm.train("CartPole", folder / "demos.npz", "iddm", folder / "run", **TINY).path
+
+
+@pytest.fixture
+def altered(sound: Path, tmp_path: Path) -> Callable[..., Path]:
+    """The sound run with other figures in its record."""
+
+    def alter(**figures: float) -> Path:
+        run = tmp_path / "altered"
+        shutil.copytree(sound, run)
+        with open(run / "metrics.csv", newline="") as file:
+            rows = list(csv.DictReader(file))
+        changes = {name.replace("__", "/"): str(value) for name, value in figures.items()}
+        with open(run / "metrics.csv", "w", newline="") as file:
+            writer = csv.DictWriter(file, rows[0])
+            writer.writeheader()
+            writer.writerows(row | changes for row in rows)
+        assert set(changes) <= set(rows[0])
+        return run
+
+    return alter
+
+
+def test_a_sound_run_is_let_go(sound: Path, capsys) -> None:
+    assert main(["doctor", str(sound)]) == 0
+    assert "Nothing wrong found" in capsys.readouterr().out
+
+
+def test_demonstrations_in_other_units_saturate_the_discriminator_and_are_named(cartpole_demos: Demos, tmp_path: Path) -> None:
+    moved = replace(cartpole_demos, observations=tuple(o + np.float32([0, 50, 0, 0]) for o in cartpole_demos.observations))
+    iddm.save_demos(moved, tmp_path / "d.npz")
+    hasty = {"gradient_penalty": 0.0, "learning_rate": 0.01, "updates": 100}
+    iddm.train("CartPole", tmp_path / "d.npz", "gaifo", tmp_path / "run", adversarial=hasty, **TINY)
+    text = said(tmp_path / "run")
+    assert "The discriminator is saturated" in text
+    assert "raise --adversarial.gradient-penalty" in text
+    assert "The reward is constant: adversarial pays every step" in text
+    assert "far from the demonstrations' in column 1: column 1 is" in text
+
+
+def test_a_collapsed_entropy_is_found_for_a_continuous_policy(hopper_demos: Demos, tmp_path: Path) -> None:
+    iddm.train("Hopper-v5", hopper_demos, "gaifo", tmp_path / "run", log_std_init=-6.0, **TINY)
+    text = said(tmp_path / "run")
+    assert "The policy's entropy has collapsed" in text
+    assert "--log-std-init" in text
+
+
+@pytest.mark.parametrize(
+    ("figures", "words"),
+    [
+        ({"ppo__entropy": 1e-4}, ["The policy's entropy has collapsed: 0.00 nats", "--entropy.weight"]),
+        ({"mi__information": 400.0}, ["The mutual information diverges: its estimate is 400 nats", "--mi.estimator js"]),
+        ({"mi__information": -1e9}, ["The mutual information diverges"]),
+        ({"mi__reward_std": 5.0}, ["The term mi drowns the imitation", "--mi.weight"]),
+        ({"adversarial__reward_std": 1e-6}, ["The reward is constant", "--adversarial.reward-form logit"]),
+        (
+            {"adversarial__expert_accuracy": 0.5, "adversarial__agent_accuracy": 0.52},
+            ["cannot tell the two apart", "--adversarial.learning-rate"],
+        ),
+        ({"adversarial__expert_accuracy": 0.99, "adversarial__agent_accuracy": 1.0}, ["saturated: right on 99.0%"]),
+    ],
+)
+def test_each_figure_that_tells_of_trouble_is_read(figures: dict[str, float], words: list[str], altered) -> None:
+    text = said(altered(**figures))
+    for part in words:
+        assert part in text
+
+
+def test_returns_below_a_control_are_found(altered, sound: Path) -> None:
+    text = said(altered(episode_return=9.0), control=sound)
+    assert f"The agent earns 9.0 an episode, less than the control run {sound}" in text
+
+
+def test_returns_below_doing_nothing_are_found(hopper_demos: Demos, tmp_path: Path, monkeypatch) -> None:
+    run = iddm.train("Hopper-v5", hopper_demos, "gaifo", tmp_path / "run", log_std_init=-6.0, **TINY)
+    rows = [row | {"episode_return": -5.0} for row in run.metrics()]
+    monkeypatch.setattr(iddm.Run, "metrics", lambda self: rows)
+    assert "The agent earns -5.0 an episode, less than doing nothing" in said(run.path)
+
+
+def test_an_unfinished_run_and_one_without_metrics_are_told(altered) -> None:
+    run = altered()
+    (run / "policy.safetensors").unlink()
+    lines = (run / "metrics.csv").read_text().splitlines()
+    (run / "metrics.csv").write_text("\n".join(lines[:3]) + "\n")
+    assert "stopped at step 512 of 1,024" in said(run)
+    (run / "metrics.csv").unlink()
+    assert "no metrics yet" in said(run)
+
+
+def test_no_run_is_one_sentence(tmp_path: Path, capsys) -> None:
+    assert main(["doctor", str(tmp_path)]) == 2
+    assert "no run here" in capsys.readouterr().err
