@@ -19,7 +19,7 @@ from iddm.envs import EnvShape, EnvSpec, make_vector, resolve, shape_of
 from iddm.envs.spec import MakeEnv, parse_kwargs
 from iddm.envs.vector import choose_backend
 from iddm.errors import UserError
-from iddm.expert import expert_data, find_demos
+from iddm.expert import expert_data, find_demos, fit_demos
 from iddm.learner import TrainState, act, init_state, iteration_key, keep_compiled_code, make_iteration, rollout_noise
 from iddm.policy import Policy
 from iddm.rollout import Collector, ExpertData
@@ -128,6 +128,8 @@ class Job:
     shape: EnvShape
     expert: ExpertData | None
     digest: str | None
+    lags: tuple[int, ...] = (1,)
+    """How many steps before a successor the states lie that the discriminator is shown with it."""
 
     @staticmethod
     def prepare(config: Config, demos: Demos | None = None, make: MakeEnv | None = None) -> "Job":
@@ -141,7 +143,9 @@ class Job:
         needs_actions = any(term.needs_expert_actions for term in config.terms.values())
         demos = find_demos(config, demos)
         demos = demos if needs_actions else demos.states_only()
-        return Job(config, spec, shape, expert_data(demos, shape, needs_actions, config), demos.digest())
+        digest = demos.digest()
+        demos, view = fit_demos(demos, shape, config)
+        return Job(config, spec, shape, expert_data(demos, shape, needs_actions, config, view), digest, view.agent_lags)
 
     def train(self, run: Run, checkpoint: Checkpoint | None, on_row: OnRow | None) -> None:
         config = self.config
@@ -226,7 +230,7 @@ class Environments:
         config = self._job.config
         seed = int(np.random.SeedSequence([config.seed, iteration]).generate_state(1)[0] >> 2)
         env = make_vector(self._job.spec, config.num_envs, seed, config.backend)
-        self._collector = Collector(env, self._job.shape.action_space)
+        self._collector = Collector(env, self._job.shape.action_space, self._job.lags)
         self._actions = []
         self.since = iteration
 

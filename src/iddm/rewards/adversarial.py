@@ -65,8 +65,9 @@ class Adversarial(Term):
     def needs_expert_actions(self) -> bool:
         return "a" in self.sees
 
-    def init(self, key: PRNGKeyArray, obs_size: int, action_size: int) -> PyTree:
-        width = {"s": obs_size, "a": action_size, "s_next": obs_size}
+    def init(self, key: PRNGKeyArray, obs_size: int, action_size: int, shown: tuple[int, int] | None = None) -> PyTree:
+        past, now = shown or (obs_size, obs_size)
+        width = {"s": past, "a": action_size, "s_next": now}
         net = MLP(key, sum(width[part] for part in self.sees), self.hidden, 1)
         return net, self._optimiser().init(eqx.filter(net, eqx.is_array))
 
@@ -99,8 +100,8 @@ class Adversarial(Term):
         def step(state: PyTree, key: PRNGKeyArray) -> tuple[PyTree, Metrics]:
             net, opt_state = state
             k_expert, k_agent, k_mix = jax.random.split(key, 3)
-            x_expert = expert.sample(k_expert, self.batch_size).inputs(self.sees)
-            x_agent = agent.sample(k_agent, self.batch_size).inputs(self.sees)
+            x_expert = expert.sample(k_expert, self.batch_size).shown(self.sees)
+            x_agent = agent.sample(k_agent, self.batch_size).shown(self.sees)
             mix = jax.random.uniform(k_mix, (self.batch_size, 1))
             grads, metrics = jax.grad(loss, has_aux=True)(net, x_expert, x_agent, mix)
             updates, opt_state = optimise.update(grads, opt_state)
@@ -111,4 +112,4 @@ class Adversarial(Term):
 
     def reward(self, state: PyTree, agent: AgentBatch, key: PRNGKeyArray) -> Float[Array, " rows"]:
         net, _ = state
-        return imitation_reward(net(agent.transitions.inputs(self.sees))[:, 0], self.reward_form)
+        return imitation_reward(net(agent.transitions.shown(self.sees))[:, 0], self.reward_form)

@@ -27,7 +27,8 @@ class Term(Protocol):
     def needs_expert_actions(self) -> bool:
         return False
 
-    def init(self, key: PRNGKeyArray, obs_size: int, action_size: int) -> PyTree:
+    def init(self, key: PRNGKeyArray, obs_size: int, action_size: int, shown: tuple[int, int] | None = None) -> PyTree:
+        """`shown`: columns that a discriminator sees of the states before and of the newest, where that is not `obs_size`."""
         return ()
 
     def update(
