@@ -1,7 +1,7 @@
 """An environment of your own, and demonstrations of it that show only positions.
 
 python examples/own_environment.py demos.csv        # writes the demonstrations
-iddm inspect demos.csv --import examples/own_environment.py --env Cart-v0
+iddm inspect demos.csv --import examples/own_environment.py --env Cart-v0 --columns place
 iddm train Cart-v0 --import examples/own_environment.py --demos demos.csv --columns place --steps 200000 --out runs/cart
 iddm eval runs/cart --import examples/own_environment.py
 """
