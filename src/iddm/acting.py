@@ -50,7 +50,7 @@ class Environments:
         config = self._job.config
         seed = int(np.random.SeedSequence([config.seed, iteration]).generate_state(1)[0] >> 2)
         env = make_vector(self._job.spec, config.num_envs, seed, config.backend, self._job.reference)
-        self._collector = Collector(env, self._job.shape.action_space)
+        self._collector = Collector(env, self._job.shape.action_space, self._job.lags)
         self._actions = []
         self.since = iteration
 

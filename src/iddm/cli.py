@@ -180,6 +180,10 @@ class _Inspect:
     """Environment that they are for."""
     env_kwargs: str = "{}"
     """Options of the environment, as a JSON object."""
+    columns: str | None = None
+    """Columns of the environment's state to compare, as in `iddm train`."""
+    demo_columns: str | None = None
+    """Columns of the demonstrations to use, as in `iddm train`."""
 
 
 def inspect_command(args: list[str]) -> int:
@@ -192,9 +196,15 @@ def inspect_command(args: list[str]) -> int:
     if given.env is not None:
         from iddm.envs.spec import parse_kwargs, resolve, shape_of
         from iddm.evaluation import sample_env
+        from iddm.expert import choose_columns
 
         spec = resolve(given.env, None, parse_kwargs(given.env_kwargs))
-        sizes, sample = shape_of(spec).sizes, sample_env(spec)
+        shape, sample = shape_of(spec), sample_env(spec)
+        demos, columns = choose_columns(demos, shape, given.columns, given.demo_columns, str(given.file))
+        sizes = shape.sizes
+        if columns is not None:
+            sizes = dataclasses.replace(sizes, obs_size=len(columns))
+            sample = sample._replace(rows=sample.rows[:, list(columns)])
     inspection = inspect_demos(demos, sizes, sample)
     print_inspection(inspection, str(given.file), OUT)
     return 0 if inspection.usable else 2
@@ -339,6 +349,24 @@ COMMANDS: dict[str, Callable[[list[str]], int | None]] = {
 }
 
 
+def _with_imports(args: list[str]) -> list[str]:
+    """Import what `--import` names, for every command, and return the other arguments. Only a command line can ask for it."""
+    if not any(arg.split("=")[0] == "--import" for arg in args):
+        return args
+    from iddm.envs.spec import import_module
+
+    rest, waiting = [], list(args)
+    while waiting:
+        arg = waiting.pop(0)
+        if arg == "--import" and not waiting:
+            raise UserError("--import needs the name of a module or a file that ends in .py.")
+        if arg == "--import" or arg.startswith("--import="):
+            import_module(arg.partition("=")[2] or waiting.pop(0))
+        else:
+            rest.append(arg)
+    return rest
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run a command; returns the exit code."""
     args = sys.argv[1:] if argv is None else argv
@@ -347,6 +375,9 @@ def main(argv: list[str] | None = None) -> int:
         for name, command in COMMANDS.items():
             OUT.print(f"  iddm {name:<8} {(command.__doc__ or '').strip()}", highlight=False)
         OUT.print("\n`iddm COMMAND --help` explains each setting.", highlight=False)
+        OUT.print(
+            "`--import MODULE` (or FILE.py), with any command, first imports what registers your environment.", highlight=False
+        )
         return 0 if args else 2
     if args[0] == "--version":
         from importlib.metadata import version
@@ -356,7 +387,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         if args[0] not in COMMANDS:
             raise UserError(f"there is no command '{args[0]}'; there are {', '.join(COMMANDS)}.")
-        return COMMANDS[args[0]](args[1:]) or 0
+        return COMMANDS[args[0]](_with_imports(args[1:])) or 0
     except UserError as error:
         print(f"iddm: {error}", file=sys.stderr)
         return 2

@@ -34,6 +34,14 @@ class Config:
     """Use only so many of the episodes."""
     demo_transitions: int | None = None
     """Use only so many of the transitions, chosen at random."""
+    demo_columns: str | None = None
+    """Columns of the demonstrations to use, as in 0:8,11 or by name; without it, all."""
+    columns: str | None = None
+    """Columns of the environment's state that the discriminator compares; the demonstrations may have only these."""
+    stride: str = "1"
+    """Environment steps between two rows of the demonstrations: 2 at half the rate, 1/2 at twice the rate, 5/3."""
+    window: int = 2
+    """States that the discriminator sees at once, a stride apart."""
     steps: int = 1_000_000
     """Environment steps to train for (bco: of all rounds together; bc takes none)."""
     seed: int = 0

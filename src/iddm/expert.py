@@ -7,9 +7,13 @@ import numpy as np
 from iddm.bundled import bundled_demos
 from iddm.config import Config
 from iddm.demos import Demos, load_demos, require_fit
+from iddm.demos.view import View, at_the_environments_rate, make_view, parse_columns, parse_stride, take_columns
 from iddm.envs import EnvShape
 from iddm.errors import UserError
 from iddm.rollout import ExpertData
+
+PAIRS = View()
+"""(s, s') with all columns."""
 
 
 def find_demos(config: Config, demos: Demos | None = None) -> Demos:
@@ -23,13 +27,51 @@ def find_demos(config: Config, demos: Demos | None = None) -> Demos:
     return demos
 
 
-def expert_data(demos: Demos, shape: EnvShape, needs_actions: bool, config: Config) -> ExpertData:
+def fit_demos(demos: Demos, shape: EnvShape, config: Config) -> tuple[Demos, View]:
+    """Demonstrations with the columns and at the rate that are compared, and how the agent's states are shown beside them."""
+    where = config.demos or "the demonstrations"
+    stride = parse_stride(config.stride)
+    demos, columns = choose_columns(demos, shape, config.columns, config.demo_columns, where)
+    fitted = stride != 1 or config.window != 2 or columns is not None
+    if fitted and (config.cloning is not None or any(term.needs_whole_episodes for term in config.terms.values())):
+        raise UserError(
+            f"--columns, --stride and --window are for a discriminator on transitions; method {config.method}, as set, needs "
+            "demonstrations with every column, at the environment's rate."
+        )
+    if stride != 1 and config.needs_expert_actions:
+        raise UserError(f"--stride {config.stride}: method {config.method} compares actions, which go with every step; use iddm.")
+    demos, stride = at_the_environments_rate(demos, stride)
+    return demos, make_view(columns, config.window, stride)
+
+
+def choose_columns(
+    demos: Demos, shape: EnvShape, columns: str | None, demo_columns: str | None, where: str
+) -> tuple[Demos, tuple[int, ...] | None]:
+    """The demonstrations cut to the columns that are compared, and which of the environment's these are (None for all)."""
+    if demo_columns is not None:
+        demos = take_columns(demos, parse_columns(demo_columns, demos.obs_size, demos.columns, where))
+    if columns is None:
+        return demos, None
+    names = shape.columns or (demos.columns if demos.obs_size == shape.obs_size else ())
+    chosen = parse_columns(columns, shape.obs_size, names, shape.env_id)
+    if demos.obs_size == shape.obs_size:
+        return take_columns(demos, chosen), chosen
+    if demos.obs_size == len(chosen):
+        return demos, chosen
+    raise UserError(
+        f"{where}: there are {demos.obs_size} columns; with --columns {columns} there must be those {len(chosen)} in that order, "
+        f"or all {shape.obs_size} of {shape.env_id}; choose some with --demo-columns."
+    )
+
+
+def expert_data(demos: Demos, shape: EnvShape, needs_actions: bool, config: Config, view: View = PAIRS) -> ExpertData:
     """Demonstrations on the device, checked against the environment."""
     where = config.demos or "the demonstrations"
-    try:
-        require_fit(demos, shape.sizes)
-    except UserError as error:
-        raise UserError(f"{where}: {error}") from None
+    if view.columns is None:
+        try:
+            require_fit(demos, shape.sizes)
+        except UserError as error:
+            raise UserError(f"{where}: {error}") from None
     rows, starts = demos.flat()
     actions = None
     if needs_actions:
@@ -40,7 +82,9 @@ def expert_data(demos: Demos, shape: EnvShape, needs_actions: bool, config: Conf
                 "`iddm demos --with-actions`, or use iddm or gaifo."
             )
         actions = _action_features(recorded, shape, where)
-    data = ExpertData(jnp.asarray(rows), jnp.asarray(starts), actions)
+    past = None if view.plain else jnp.asarray(view.expert_past(demos))
+    columns = None if view.columns is None else jnp.asarray(view.columns)
+    data = ExpertData(jnp.asarray(rows), jnp.asarray(starts), actions, past=past, columns=columns)
     if not any(term.needs_whole_episodes for term in config.terms.values()):
         return data
     if config.demo_transitions is not None:

@@ -12,7 +12,7 @@ from iddm.envs import EnvShape, EnvSpec, make_vector, resolve, shape_of
 from iddm.envs.spec import MakeEnv, parse_kwargs
 from iddm.envs.vector import choose_backend
 from iddm.errors import UserError
-from iddm.expert import expert_data, find_demos
+from iddm.expert import expert_data, find_demos, fit_demos
 from iddm.nets import Normaliser, Policy
 from iddm.policy import Policy as SavedPolicy
 from iddm.rollout import ExpertData
@@ -27,6 +27,8 @@ class Job:
     shape: EnvShape
     expert: ExpertData | None
     digest: str | None
+    lags: tuple[int, ...] = (1,)
+    """How many steps before a successor the states lie that the discriminator is shown with it."""
 
     @staticmethod
     def prepare(config: Config, demos: Demos | None = None, make: MakeEnv | None = None) -> "Job":
@@ -40,7 +42,10 @@ class Job:
             return Job(config, spec, shape, None, None)
         demos = find_demos(config, demos)
         demos = demos if config.needs_expert_actions else demos.states_only()
-        job = Job(config, spec, shape, expert_data(demos, shape, config.needs_expert_actions, config), demos.digest())
+        digest = demos.digest()
+        demos, view = fit_demos(demos, shape, config)
+        expert = expert_data(demos, shape, config.needs_expert_actions, config, view)
+        job = Job(config, spec, shape, expert, digest, view.agent_lags)
         if job.reference is not None:
             make_vector(spec, 1, 0, config.backend, job.reference).close()  # says so where it cannot be
         return job

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import equinox as eqx
@@ -12,7 +13,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 from iddm.config import Config
 from iddm.nets import MLP, Normaliser, Policy, make_policy
 from iddm.ppo import PPOBatch, ValueFunction, gae, optimiser, ppo_update
-from iddm.rollout import AgentBatch, ExpertData, Rollout, Transitions
+from iddm.rollout import AgentBatch, ExpertData, Rollout, Transitions, show
 from iddm.spaces import ActionSpace
 
 
@@ -36,17 +37,19 @@ def keep_compiled_code() -> None:
 
 def init_state(config: Config, obs_size: int, space: ActionSpace, expert: ExpertData | None) -> TrainState:
     """The state before the first iteration, determined by the config's seed."""
-    init = jax.jit(lambda key, rows: _init_state(config, obs_size, space, key, rows))
-    return init(jax.random.PRNGKey(config.seed), expert.rows if expert else None)
+    init = jax.jit(lambda key, expert: _init_state(config, obs_size, space, key, expert))
+    return init(jax.random.PRNGKey(config.seed), expert)
 
 
-def _init_state(config: Config, obs_size: int, space: ActionSpace, key: PRNGKeyArray, expert_rows: Array | None) -> TrainState:
+def _init_state(config: Config, obs_size: int, space: ActionSpace, key: PRNGKeyArray, expert: ExpertData | None) -> TrainState:
     k_policy, k_value, *k_terms = jax.random.split(key, 2 + len(config.terms))
     policy = make_policy(k_policy, obs_size, space, config.hidden, config.log_std_init)
     value = ValueFunction.start(MLP(k_value, obs_size, config.hidden, 1))
-    terms = {n: t.init(k, obs_size, space.size) for k, (n, t) in zip(k_terms, config.terms.items(), strict=True)}
+    shown = None if expert is None else expert.shown
+    terms = {n: t.init(k, obs_size, space.size, shown) for k, (n, t) in zip(k_terms, config.terms.items(), strict=True)}
     opt_state = optimiser(config.ppo.max_grad_norm).init(eqx.filter((policy, value.net), eqx.is_array))
-    return TrainState(policy, value, opt_state, Normaliser.start(obs_size, expert_rows), terms)
+    normaliser = Normaliser.start(obs_size, None) if expert is None else Normaliser.start(obs_size, expert.rows, expert.columns)
+    return TrainState(policy, value, opt_state, normaliser, terms)
 
 
 Iterate = Callable[[TrainState, Rollout, ExpertData | None, PRNGKeyArray, float], tuple[TrainState, dict[str, Array]]]
@@ -69,11 +72,13 @@ def make_iteration(config: Config) -> Iterate:
         log_prob = state.policy.log_prob(s, flat.action)
         valid = flat.valid.astype(float)
         transitions = Transitions(mixture(flat.obs), state.policy.features(flat.action), mixture(flat.next_obs))
+        if expert is not None:
+            transitions = show(transitions, None if flat.past is None else mixture(flat.past), expert.columns)
         target = None if expert is None else expert.at(flat.step + 1)
         agent = AgentBatch(
             transitions, log_prob, flat.env_reward, valid, flat.terminated, flat.step, jnp.asarray(flat.next_obs), target
         )
-        shown = None if expert is None else expert.scaled(mixture)
+        shown = None if expert is None else expert.scaled(partial(state.normaliser.mixture_of, columns=expert.columns))
 
         reward = jnp.zeros(shape[0] * shape[1])
         absorbed = 0.0  # pay for each step after a terminal state

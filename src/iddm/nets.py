@@ -123,12 +123,19 @@ class Normaliser(eqx.Module):
     expert_mean: Float[Array, " obs"] | None
     expert_var: Float[Array, " obs"] | None
     clip: float = eqx.field(static=True, default=10.0)
+    known: Float[Array, " obs"] | None = None
+    """1 where the demonstrations have the column, else 0; None where they have all."""
 
     @staticmethod
-    def start(obs_size: int, expert_rows: Float[Array, "rows obs"] | None) -> "Normaliser":
+    def start(
+        obs_size: int, expert_rows: Float[Array, "rows shown"] | None, columns: Int[Array, " shown"] | None = None
+    ) -> "Normaliser":
         zero, one = jnp.zeros(obs_size), jnp.ones(obs_size)
         if expert_rows is None:
             return Normaliser(jnp.zeros(()), zero, one, None, None)
+        if columns is not None:
+            mean, var = zero.at[columns].set(expert_rows.mean(0)), one.at[columns].set(expert_rows.var(0))
+            return Normaliser(jnp.zeros(()), zero, one, mean, var, known=zero.at[columns].set(1.0))
         return Normaliser(jnp.zeros(()), zero, one, expert_rows.mean(0), expert_rows.var(0))
 
     def own(self, obs: Float[Array, "*b obs"]) -> Float[Array, "*b obs"]:
@@ -139,6 +146,11 @@ class Normaliser(eqx.Module):
         """On the scale of agent and expert together."""
         return self._scaled(obs, *self.mixture_scale())
 
+    def mixture_of(self, rows: Float[Array, "*b shown"], columns: Int[Array, " shown"] | None) -> Float[Array, "*b shown"]:
+        """`mixture` for rows that hold only some of the columns."""
+        mean, std = self.mixture_scale()
+        return self._scaled(rows, mean, std) if columns is None else self._scaled(rows, mean[columns], std[columns])
+
     def own_scale(self) -> tuple[Float[Array, " obs"], Float[Array, " obs"]]:
         """Mean and deviation of what the agent has seen; before its first rollout, the expert's."""
         return self._scale(jnp.where(self.count > 0, 1.0, 0.0))
@@ -147,9 +159,11 @@ class Normaliser(eqx.Module):
         """Mean and deviation of both sets, with equal weight."""
         return self._scale(jnp.where(self.count > 0, 0.5, 0.0))
 
-    def _scale(self, weight: Float[Array, ""]) -> tuple[Float[Array, " obs"], Float[Array, " obs"]]:
+    def _scale(self, weight: Float[Array, "..."]) -> tuple[Float[Array, " obs"], Float[Array, " obs"]]:
         mean, var = self.mean, self.var
         if self.expert_mean is not None and self.expert_var is not None:
+            if self.known is not None:  # elsewhere there is only the agent
+                weight = jnp.where(self.known > 0, weight, 1.0)
             mean = weight * self.mean + (1 - weight) * self.expert_mean
             spread = weight * (1 - weight) * (self.mean - self.expert_mean) ** 2
             var = weight * self.var + (1 - weight) * self.expert_var + spread
@@ -169,4 +183,4 @@ class Normaliser(eqx.Module):
         delta = new_mean - self.mean
         mean = self.mean + delta * n / total
         var = (self.var * self.count + new_var * n + delta**2 * self.count * n / total) / total
-        return Normaliser(total, mean, var, self.expert_mean, self.expert_var, self.clip)
+        return Normaliser(total, mean, var, self.expert_mean, self.expert_var, self.clip, self.known)

@@ -25,18 +25,21 @@ class Rollout(NamedTuple):
     """False on the row that an autoreset makes: the action was ignored, and the successor is a new episode's start."""
     step: Int[np.ndarray, "T N"]
     """Time within the episode: 0 on its first row, or the time in the demonstration where the episode began."""
+    past: Float[np.ndarray, "T N states obs"] | None = None
+    """The states before `next_obs` that a discriminator is shown, oldest first; None where that is `obs` alone."""
 
 
 class Collector:
     """Steps the environments and remembers where they are; also keeps the returns of the episodes that ended."""
 
-    def __init__(self, env: VectorEnv, space: ActionSpace) -> None:
+    def __init__(self, env: VectorEnv, space: ActionSpace, lags: tuple[int, ...] = (1,)) -> None:
         self._env = env
         self._space = space
         self._obs = env.reset()
         self._ended = np.zeros(len(self._obs), bool)
         self._return = np.zeros(len(self._obs))
         self._step = env.start
+        self._past = Past(lags, self._obs) if lags != (1,) else None
 
     def collect(self, act: Callable[[np.ndarray, int], np.ndarray], num_steps: int) -> tuple[Rollout, list[float]]:
         """`num_steps` steps with `act(obs, t)`, and the returns of the episodes that ended on the way."""
@@ -45,17 +48,33 @@ class Collector:
             action = np.asarray(act(self._obs, t))
             step = self._env.step(self._space.to_env(action))
             valid = ~self._ended
-            row = Rollout(self._obs, action, step.obs, step.reward, step.terminated, step.truncated, valid, self._step)
+            past = None if self._past is None else self._past.before_successor(self._obs, valid)
+            row = Rollout(self._obs, action, step.obs, step.reward, step.terminated, step.truncated, valid, self._step, past)
             rows.append(row)
             self._step = np.where(valid, self._step + 1, self._env.start).astype(np.int32)
             self._return = np.where(valid, self._return + step.reward, 0.0)
             self._ended = (step.terminated | step.truncated) & valid
             finished += self._return[self._ended].tolist()
             self._obs = step.obs
-        return Rollout(*map(np.stack, zip(*rows, strict=True))), finished
+        return jax.tree.map(lambda *steps: np.stack(steps), *rows), finished
 
     def close(self) -> None:
         self._env.close()
+
+
+class Past:
+    """The last states of each environment's episode; its first state stands in for those before it."""
+
+    def __init__(self, lags: tuple[int, ...], first: np.ndarray) -> None:
+        self._lags = np.array(lags)
+        self._states = np.repeat(first[None], self._lags.max(), axis=0)
+        self._fresh = np.ones(len(first), bool)
+
+    def before_successor(self, obs: np.ndarray, valid: np.ndarray) -> Float[np.ndarray, "N states obs"]:
+        """Take in the newest state; the states `lags` before its successor. The row after an autoreset begins an episode."""
+        self._states = np.where(self._fresh[:, None], obs, np.concatenate([self._states[1:], obs[None]]))
+        self._fresh = ~valid
+        return np.swapaxes(self._states[-self._lags], 0, 1)
 
 
 class Transitions(NamedTuple):
@@ -64,13 +83,32 @@ class Transitions(NamedTuple):
     s: Float[Array, "rows obs"]
     a: Float[Array, "rows features"] | None
     s_next: Float[Array, "rows obs"]
+    past: Float[Array, "rows past"] | None = None
+    """What a discriminator is shown for `s`, where it is not `s` itself: some columns, or several states."""
+    now: Float[Array, "rows now"] | None = None
+    """What it is shown for `s_next`, likewise."""
 
     def take(self, rows: Int[Array, " n"]) -> "Transitions":
-        return Transitions(self.s[rows], None if self.a is None else self.a[rows], self.s_next[rows])
+        return jax.tree.map(lambda part: part[rows], self)
+
+    def shown(self, sees: tuple[str, ...]) -> Float[Array, "rows inputs"]:
+        """The chosen parts as a discriminator sees them."""
+        past, now = self.s if self.past is None else self.past, self.s_next if self.now is None else self.now
+        return self._replace(s=past, s_next=now).inputs(sees)
 
     def inputs(self, sees: tuple[str, ...]) -> Float[Array, "rows inputs"]:
         """The chosen parts side by side, e.g. ("s", "s_next")."""
         return jnp.concatenate([getattr(self, part) for part in sees], axis=-1)
+
+
+def show(rows: Transitions, past: Float[Array, "rows states obs"] | None, columns: Int[Array, " shown"] | None) -> Transitions:
+    """The agent's transitions with what a discriminator is shown of them: `past` states for s, and only some columns."""
+    if past is None and columns is None:
+        return rows
+    before, now = rows.s[:, None] if past is None else past, rows.s_next
+    if columns is not None:
+        before, now = before[..., columns], now[:, columns]
+    return rows._replace(past=before.reshape(before.shape[0], -1), now=now)
 
 
 class AgentBatch(NamedTuple):
@@ -109,6 +147,16 @@ class ExpertData(NamedTuple):
     """Steps that remained to the time limit after terminal states, all episodes together."""
     limit: Float[Array, ""] | None = None
     """The environment's time limit."""
+    past: Int[Array, "transitions states"] | None = None
+    """The rows that a discriminator is shown before each successor, oldest first; None where that is the one before it."""
+    columns: Int[Array, " shown"] | None = None
+    """Which of the environment's columns the rows hold; None for all."""
+
+    @property
+    def shown(self) -> tuple[int, int]:
+        """Columns that a discriminator sees of the states before and of the newest."""
+        size = self.rows.shape[1]
+        return size * (1 if self.past is None else self.past.shape[1]), size
 
     def at(self, time: Int[Array, " n"]) -> Float[Array, "n obs"] | None:
         """The first episode's states at these times; after its end, its last state."""
@@ -122,4 +170,5 @@ class ExpertData(NamedTuple):
         which = jax.random.randint(key, (n,), 0, self.starts.shape[0])
         i = self.starts[which]
         a = None if self.actions is None else self.actions[which]
-        return Transitions(self.rows[i], a, self.rows[i + 1])
+        past = None if self.past is None else self.rows[self.past[which]].reshape(n, -1)
+        return Transitions(self.rows[i], a, self.rows[i + 1], past)

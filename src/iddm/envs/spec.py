@@ -2,11 +2,14 @@
 
 import difflib
 import importlib
+import importlib.util
 import json
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -53,7 +56,8 @@ def resolve(env: str | MakeEnv, max_episode_steps: int | None = None, kwargs: di
         near = difflib.get_close_matches(env, known, n=3, cutoff=0.6)
         hint = f" Did you mean {', '.join(near)}?" if near else ""
         raise UserError(
-            f"Environment '{env}' is not registered with Gymnasium.{hint} A function that makes one is given as module:function."
+            f"Environment '{env}' is not registered with Gymnasium.{hint} A module that registers one is given with --import, "
+            "a function that makes one as module:function."
         )
     if max_episode_steps is None:
         max_episode_steps = gym.spec(env).max_episode_steps
@@ -118,6 +122,8 @@ class EnvShape:
     obs_size: int
     action_space: ActionSpace
     max_episode_steps: int | None
+    columns: tuple[str, ...] = ()
+    """Names of the columns where observations are a dictionary or a tuple, in the order in which they are laid flat."""
 
     @property
     def sizes(self) -> EnvSizes:
@@ -132,9 +138,43 @@ def shape_of(spec: EnvSpec) -> EnvShape:
     try:
         assert env.observation_space.shape is not None
         obs_size = int(env.observation_space.shape[0])
-        return EnvShape(spec.id, obs_size, action_space_of(env.action_space, spec.id), spec.max_episode_steps)
+        names = column_names(env.unwrapped.observation_space)
+        names = tuple(names) if len(names) == obs_size else ()  # a wrapper may have changed them
+        return EnvShape(spec.id, obs_size, action_space_of(env.action_space, spec.id), spec.max_episode_steps, names)
     finally:
         env.close()
+
+
+def column_names(space: gym.Space, name: str = "") -> list[str]:
+    """ "place.x", "place.y[0]", … of a dictionary or tuple of spaces; nothing for a single one."""
+    parts: list[tuple[str, gym.Space]] = []
+    if isinstance(space, gym.spaces.Dict):
+        parts = [(str(key), part) for key, part in space.spaces.items()]
+    elif isinstance(space, gym.spaces.Tuple):
+        parts = [(str(i), part) for i, part in enumerate(space.spaces)]
+    elif name:
+        size = gym.spaces.flatdim(space)
+        return [name] if size == 1 else [f"{name}[{i}]" for i in range(size)]
+    return [column for key, part in parts for column in column_names(part, f"{name}.{key}" if name else key)]
+
+
+def import_module(name: str) -> None:
+    """`--import`: run a module or a file that registers environments."""
+    try:
+        if name.endswith(".py"):
+            path = Path(name).resolve()
+            spec = importlib.util.spec_from_file_location(path.stem, path)
+            assert spec is not None
+            assert spec.loader is not None
+            module = importlib.util.module_from_spec(spec)
+            sys.modules[path.stem] = module
+            spec.loader.exec_module(module)
+        else:
+            if "" not in sys.path and str(Path.cwd()) not in sys.path:
+                sys.path.insert(0, str(Path.cwd()))
+            importlib.import_module(name)
+    except Exception as error:  # the user's own code can fail in any way
+        raise UserError(f"--import {name}: {type(error).__name__}: {error}.") from error
 
 
 def parse_kwargs(text: str) -> dict[str, Any]:

@@ -79,9 +79,9 @@ class Adversarial(Term):
             raise UserError(f"Absorbing states need a time limit, and {shape.env_id} has none; give --max-episode-steps.")
         return self
 
-    def init(self, key: PRNGKeyArray, obs_size: int, action_size: int) -> PyTree:
-        state_size = obs_size + self.absorbing
-        width = {"s": state_size, "a": action_size, "s_next": state_size}
+    def init(self, key: PRNGKeyArray, obs_size: int, action_size: int, shown: tuple[int, int] | None = None) -> PyTree:
+        past, now = shown or (obs_size, obs_size)
+        width = {"s": past + self.absorbing, "a": action_size, "s_next": now + self.absorbing}
         net = MLP(key, sum(width[part] for part in self.sees), self.hidden, 1)
         return net, self._optimiser().init(eqx.filter(net, eqx.is_array))
 
@@ -126,8 +126,8 @@ class Adversarial(Term):
         def step(state: PyTree, key: PRNGKeyArray) -> tuple[PyTree, Metrics]:
             net, opt_state = state
             k_expert, k_agent, k_mix = jax.random.split(key, 3)
-            x_expert = expert.sample(k_expert, self.batch_size).inputs(self.sees)
-            x_agent = agent.sample(k_agent, self.batch_size).inputs(self.sees)
+            x_expert = expert.sample(k_expert, self.batch_size).shown(self.sees)
+            x_agent = agent.sample(k_agent, self.batch_size).shown(self.sees)
             x_expert = with_ended(x_expert, shares[0], jax.random.fold_in(k_expert, 1))
             x_agent = with_ended(x_agent, shares[1], jax.random.fold_in(k_agent, 1))
             mix = jax.random.uniform(k_mix, (self.batch_size, 1))
@@ -153,4 +153,4 @@ class Adversarial(Term):
 
     def _paid(self, state: PyTree, rows: Transitions) -> Float[Array, " rows"]:
         net, _ = state
-        return imitation_reward(net(rows.inputs(self.sees))[:, 0], self.reward_form)
+        return imitation_reward(net(rows.shown(self.sees))[:, 0], self.reward_form)

@@ -61,7 +61,7 @@ class MutualInformation(Term):
     hidden: tuple[int, ...] = (128, 128)
     """Width of the hidden layers."""
 
-    def init(self, key: PRNGKeyArray, obs_size: int, action_size: int) -> CriticState:
+    def init(self, key: PRNGKeyArray, obs_size: int, action_size: int, shown: tuple[int, int] | None = None) -> CriticState:
         net = MLP(key, 2 * obs_size + action_size, self.hidden, 1)
         opt_state = self._optimiser().init(eqx.filter(net, eqx.is_array))
         return CriticState(net, opt_state, jnp.zeros(()), jnp.zeros((), int))

@@ -38,7 +38,8 @@ class Term(Protocol):
         """Whether episodes are to start in states of the first demonstration."""
         return False
 
-    def init(self, key: PRNGKeyArray, obs_size: int, action_size: int) -> PyTree:
+    def init(self, key: PRNGKeyArray, obs_size: int, action_size: int, shown: tuple[int, int] | None = None) -> PyTree:
+        """`shown`: columns that a discriminator sees of the states before and of the newest, where that is not `obs_size`."""
         return ()
 
     def update(
