@@ -1,7 +1,7 @@
 """Readers in C and C++ run in a process of their own: a hostile file may end, stall or swell that one, never the user's.
 
-A damaged Parquet file can abort the process that reads it and a damaged HDF5 file can keep it busy for ever, which no `except`
-sees (of randomly changed files, 9 of 6,000 and 4 of 4,500: docs/demonstrations.md). The helper starts with the first such file,
+A damaged Parquet file can abort the process that reads it and a damaged HDF5 file can keep it busy, which no `except` sees
+(docs/demonstrations.md has how often). The helper starts with the first such file,
 serves all later ones, and ends with the program. What it has read comes back as our own npz.
 """
 

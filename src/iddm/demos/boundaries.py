@@ -1,7 +1,7 @@
 """Jumps inside an episode: where a boundary between episodes was lost, the state falls back to a start.
 
-The numbers come from 14 recordings by others and two of ours: with their episodes run together, every boundary between episodes
-longer than `SETTLED` is found and nothing else; as they are, nothing is (tests/test_second_look.py).
+The numbers were chosen on the 14 recordings that tests/test_second_look.py then checks: with their episodes run together, every
+boundary after an episode longer than `SETTLED` is found and nothing else; as they are, nothing is. Other tasks were not tried.
 """
 
 import numpy as np

@@ -101,8 +101,11 @@ def _data(path: Path) -> Path | None:
     """The folder with metadata.json, whether the dataset's own folder or its `data` was given."""
     for folder in (path / "data", path):
         metadata = folder / "metadata.json"
-        if metadata.is_file() and b'"observation_space"' in metadata.read_bytes()[: 1 << 20]:
-            return folder
+        if not metadata.is_file():
+            continue
+        with open(metadata, "rb") as file:
+            if b'"observation_space"' in file.read(1 << 20):
+                return folder
     return None
 
 
