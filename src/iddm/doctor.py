@@ -133,11 +133,11 @@ def drowned_imitation(patient: Patient) -> str | None:
 
 
 def diverging_information(patient: Patient) -> str | None:
-    information = patient.last("mi/information")
-    if not abs(information) > TOO_MUCH_INFORMATION:
+    worst = max((row.get("mi/information", 0.0) for row in patient.rows), key=abs)
+    if not abs(worst) > TOO_MUCH_INFORMATION:
         return None
     return (
-        f"The mutual information diverges: its estimate is {information:.3g} nats, beyond what a rollout can show. Lower "
+        f"The mutual information diverges: its estimate was {worst:.3g} nats, beyond what a rollout can show. Lower "
         "--mi.learning-rate or --mi.updates, or take --mi.estimator js, the steadiest."
     )
 
