@@ -396,7 +396,7 @@ def test_a_missing_extra_is_named_with_the_command_that_installs_it(module: str,
     assert f"pip install 'iddm[{extra}]'" in done.stderr.splitlines()[-1]
 
 
-def test_convert_writes_our_npz_and_minari_and_back(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+def test_convert_writes_our_npz_and_minari_and_back(tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch) -> None:
     source = write_robomimic(tmp_path / "d.hdf5")
     assert main(["convert", str(source), str(tmp_path / "d.npz")]) == 0
     assert "3 episodes, 16 transitions" in capsys.readouterr().out
@@ -407,6 +407,9 @@ def test_convert_writes_our_npz_and_minari_and_back(tmp_path: Path, capsys: pyte
     np.testing.assert_array_equal(dataset[1].observations, OBS[1])
     assert main(["convert", str(tmp_path / "d.npz"), str(tmp_path / "mine-v0")]) == 2
     assert main(["convert", str(tmp_path / "d.npz"), str(tmp_path / "d.hdf5")]) == 2
+    monkeypatch.chdir(tmp_path)
+    assert main(["convert", "d.npz", "here"]) == 0
+    assert load_demos("here").num_transitions == load_demos("d.npz").num_transitions
 
 
 def test_states_without_actions_become_a_minari_dataset_too(tmp_path: Path) -> None:

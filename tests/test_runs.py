@@ -202,3 +202,12 @@ def test_run_killed_at_three_random_moments_ends_with_the_same_bytes(hopper_file
     assert not Run.open(out).finished, "killed too late to show anything"
     subprocess.run([*command, "--resume", str(out)], check=True, capture_output=True)
     assert policy_bytes(out) == policy_bytes(tmp_path / "whole")
+
+
+def test_a_run_that_an_older_version_began_keeps_its_rows_when_there_are_new_figures(tmp_path) -> None:
+    run = Run(tmp_path)
+    run.add_metrics({"iteration": 1, "steps": 10})
+    run.add_metrics({"iteration": 2, "steps": 20, "mi/reward_std": 0.5})
+    rows = run.metrics()
+    assert [row["steps"] for row in rows] == [10, 20]
+    assert np.isnan(rows[0]["mi/reward_std"])

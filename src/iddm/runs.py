@@ -153,6 +153,10 @@ class Run:
             rows = [row for row in reader if None not in row.values() and None not in row]
         return [{key: float(value) if value else float("nan") for key, value in row.items()} for row in rows]
 
+    def _metric_names(self) -> list[str]:
+        with open(self.metrics_path, newline="") as file:
+            return next(csv.reader(file), [])
+
     def start_metrics(self, iteration: int) -> list[dict[str, float]]:
         """Drop the rows after `iteration` (they will be made again) and return the rest."""
         rows = [row for row in self.metrics() if row["iteration"] <= iteration]
@@ -179,6 +183,9 @@ class Run:
 
     def add_metrics(self, row: dict[str, float]) -> None:
         fresh = not self.metrics_path.exists() or os.path.getsize(self.metrics_path) == 0
+        if not fresh and self._metric_names() != list(row):  # begun by a version with other figures
+            rows = [{name: old.get(name, float("nan")) for name in row} for old in self.metrics()]
+            write_whole(self.metrics_path, _csv([list(row), *map(_cells, rows)]))
         with open(self.metrics_path, "a", newline="") as file:
             file.write(_csv([list(row), _cells(row)] if fresh else [_cells(row)]))
 

@@ -40,7 +40,7 @@ class Helper:
     def read(self, path: Path) -> Demos:
         with self._lock, tempfile.TemporaryDirectory(prefix="iddm-") as folder:
             out = Path(folder) / "demos.npz"
-            answer = self._ask({"path": str(path), "out": str(out)}, PATIENCE + _size(path) / 1e7)
+            answer = self._ask({"path": str(path), "out": str(out), "from": os.getcwd()}, PATIENCE + _size(path) / 1e7)
             if "error" in answer:
                 raise UserError(answer["error"])
             return read_npz(out)
@@ -99,6 +99,7 @@ def serve() -> None:
     os.dup2(2, 1)  # whatever a library prints is no answer
     for line in sys.stdin:
         request = json.loads(line)
+        os.chdir(request["from"])  # what a relative path is meant from
         _bound_memory(Path(request["path"]))
         answer = {}
         try:

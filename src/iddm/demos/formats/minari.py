@@ -6,6 +6,7 @@ space is a group and a Tuple `_index_{k}`. Arrow: a folder an episode, every col
 
 import json
 import re
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -51,13 +52,12 @@ def read_minari(path: Path) -> Demos:
 
 def write_minari(demos: Demos, path: Path) -> None:
     """A Minari dataset in a folder that does not exist yet. Minari wants actions: without them, zeros of no width stand there."""
-    minari = need("minari", "minari", "Minari datasets")
+    need("minari", "minari", "Minari datasets")
     from gymnasium import spaces
-    from minari.data_collector.episode_buffer import EpisodeBuffer
-    from minari.dataset.minari_storage import MinariStorage
 
     if path.exists():
         raise UserError(f"{path}: is there already; choose another folder, or remove it")
+    path.parent.mkdir(parents=True, exist_ok=True)
     box = spaces.Box(-np.inf, np.inf, (demos.obs_size,), np.float32)
     first = None if demos.actions is None else demos.actions[0]
     if first is None:
@@ -66,8 +66,19 @@ def write_minari(demos: Demos, path: Path) -> None:
         action_space = spaces.Discrete(int(max(a.max() for a in demos.actions or ())) + 1)
     else:
         action_space = spaces.Box(-np.inf, np.inf, first.shape[1:], np.float32)
-    data = path / "data"
-    data.mkdir(parents=True)
+    with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent.resolve()) as folder:  # minari wants it absolute
+        whole = Path(folder) / path.name
+        data = whole / "data"
+        data.mkdir(parents=True)
+        _store(demos, data, box, action_space, path.name)
+        whole.rename(path)
+
+
+def _store(demos: Demos, data: Path, box: Any, action_space: Any, name: str) -> None:
+    import minari
+    from minari.data_collector.episode_buffer import EpisodeBuffer
+    from minari.dataset.minari_storage import MinariStorage
+
     storage = MinariStorage.new(data, box, action_space, data_format="hdf5")
     buffers = []
     for e, rows in enumerate(demos.observations):
@@ -90,7 +101,7 @@ def write_minari(demos: Demos, path: Path) -> None:
     storage.update_episodes(buffers)
     storage.update_metadata(
         {
-            "dataset_id": re.sub(r"[^\w-]", "-", path.name) + ("" if re.search(r"-v\d+$", path.name) else "-v0"),
+            "dataset_id": re.sub(r"[^\w-]", "-", name) + ("" if re.search(r"-v\d+$", name) else "-v0"),
             "minari_version": minari.__version__,
             "iddm": json.dumps(demos.metadata),
         }
