@@ -133,7 +133,9 @@ ALGORITHMS = {
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ALGORITHMS)
-def test_a_stable_baselines3_model_is_recorded_as_it_acts_without_unpickling(name: str, tmp_path: Path, monkeypatch) -> None:
+def test_a_stable_baselines3_model_is_recorded_as_it_acts_and_its_pickled_objects_stay_closed(
+    name: str, tmp_path: Path, monkeypatch
+) -> None:
     sb3 = pytest.importorskip("stable_baselines3", reason="Stable-Baselines3 (and torch) are not installed")
     import pickle
 

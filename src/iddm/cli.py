@@ -136,7 +136,7 @@ class _Demos:
     expert: str | None = None
     """Task whose bundled expert acts, instead of a policy: Hopper, or Hopper-v5."""
     sb3: Path | None = None
-    """Record a saved Stable-Baselines3 model instead (its zip; nothing in it is unpickled)."""
+    """Record a saved Stable-Baselines3 model instead (its zip; only the weights are read)."""
     episodes: int = 50
     """Episodes to record."""
     with_actions: bool = False
@@ -304,7 +304,7 @@ class _Theory:
 @dataclasses.dataclass(frozen=True)
 class _Toy:
     seeds: int = 5
-    """Seeds 0 to this number, each with an expert of its own."""
+    """Number of seeds, counted from 0; each has an expert of its own."""
     choices: tuple[int, ...] = (1, 2, 4, 11)
     """How many equal choices each move has."""
     steps: int | None = None

@@ -74,9 +74,9 @@ def make_iteration(config: Config) -> Iterate:
         transitions = Transitions(mixture(flat.obs), state.policy.features(flat.action), mixture(flat.next_obs))
         if expert is not None:
             transitions = show(transitions, None if flat.past is None else mixture(flat.past), expert.columns)
-        target = None if expert is None else expert.at(flat.step + 1)
+        tracked = None if expert is None else expert.at(flat.step + 1)
         agent = AgentBatch(
-            transitions, log_prob, flat.env_reward, valid, flat.terminated, flat.step, jnp.asarray(flat.next_obs), target
+            transitions, log_prob, flat.env_reward, valid, flat.terminated, flat.step, jnp.asarray(flat.next_obs), tracked
         )
         shown = None if expert is None else expert.scaled(partial(state.normaliser.mixture_of, columns=expert.columns))
 

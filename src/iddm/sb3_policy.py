@@ -1,4 +1,7 @@
-"""Actions of a saved Stable-Baselines3 model, without unpickling anything: the weights and the settings' printed form suffice."""
+"""Actions of a saved Stable-Baselines3 model, from its weights and its settings' printed form; its pickled objects stay closed.
+
+The weights are torch's own file, a pickle inside: torch's weights-only loader reads it, which builds tensors and nothing else.
+"""
 
 import json
 import re
