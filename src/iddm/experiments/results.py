@@ -1,0 +1,141 @@
+"""What studies leave: one row a run, its thinned learning curve, and where both came from.
+
+runs.csv     the evaluation of every run           the same bytes wherever the runs were made
+curves.csv   returns of the training episodes      the same bytes wherever the runs were made
+about.json   commit and seconds of every run
+"""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from iddm.errors import UserError
+from iddm.experiments.specs import RunSpec
+from iddm.files import write_whole
+
+POINTS = 40
+"""Of a curve: each is the mean return of the training episodes that ended since the point before."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """One run's policy, evaluated: mean action, the environment's own return, fresh seeds."""
+
+    name: str
+    task: str
+    method: str
+    seed: int
+    steps: int
+    settings: str
+    """What differs from the method's defaults, as flags."""
+    episodes: int
+    mean: float
+    std: float
+    """Over episodes."""
+    command: str
+
+    @staticmethod
+    def of(spec: RunSpec, returns: np.ndarray) -> "Result":
+        return Result(
+            spec.name,
+            spec.task,
+            spec.method,
+            spec.seed,
+            spec.steps,
+            spec.flags,
+            spec.episodes,
+            round(float(returns.mean()), 4),
+            round(float(returns.std()), 4),
+            spec.command,
+        )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """All that a finished run leaves."""
+
+    result: Result
+    curve: tuple[tuple[int, float], ...]
+    """(steps, return of the training episodes)"""
+    about: dict[str, Any]
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), indent=2)
+
+    @staticmethod
+    def from_json(text: str) -> "Outcome":
+        data = json.loads(text)
+        return Outcome(Result(**data["result"]), tuple((int(s), float(r)) for s, r in data["curve"]), data["about"])
+
+
+def thinned(rows: Sequence[dict[str, float]]) -> tuple[tuple[int, float], ...]:
+    """A learning curve of at most `POINTS` points from a run's metrics."""
+    points = []
+    for part in np.array_split(np.arange(len(rows)), min(POINTS, len(rows)) or 1):
+        ended = [rows[i] for i in part if rows[i]["episodes"] > 0]
+        if ended:
+            total = sum(row["episode_return"] * row["episodes"] for row in ended)
+            points.append((int(rows[part[-1]]["steps"]), round(total / sum(row["episodes"] for row in ended), 2)))
+    return tuple(points)
+
+
+@dataclass(frozen=True)
+class Results:
+    """The outcomes of many runs, by name."""
+
+    outcomes: dict[str, Outcome]
+
+    @property
+    def rows(self) -> list[Result]:
+        return [outcome.result for outcome in self.outcomes.values()]
+
+    def with_outcomes(self, new: Iterable[Outcome]) -> "Results":
+        merged = self.outcomes | {outcome.result.name: outcome for outcome in new}
+        order = sorted(merged.values(), key=lambda o: (o.result.task, o.result.method, o.result.command, o.result.name))
+        return Results({outcome.result.name: outcome for outcome in order})
+
+    def save(self, directory: Path) -> None:
+        write_whole(directory / "runs.csv", _to_csv([asdict(row) for row in self.rows], [f.name for f in fields(Result)]))
+        points = [
+            {"name": name, "steps": steps, "episode_return": value}
+            for name, outcome in self.outcomes.items()
+            for steps, value in outcome.curve
+        ]
+        write_whole(directory / "curves.csv", _to_csv(points, ["name", "steps", "episode_return"]))
+        about = {name: outcome.about for name, outcome in self.outcomes.items()}
+        write_whole(directory / "about.json", json.dumps(about, indent=2) + "\n")
+
+    @staticmethod
+    def load(directory: Path) -> "Results":
+        """What is there; nothing where nothing is."""
+        if not (directory / "runs.csv").exists():
+            return Results({})
+        try:
+            about = json.loads((directory / "about.json").read_text())
+            curves: dict[str, list[tuple[int, float]]] = {}
+            for point in _from_csv(directory / "curves.csv"):
+                curves.setdefault(point["name"], []).append((int(point["steps"]), float(point["episode_return"])))
+            kinds = {field.name: field.type for field in fields(Result)}
+            rows = [Result(**{key: kinds[key](x) for key, x in row.items()}) for row in _from_csv(directory / "runs.csv")]  # pyright: ignore
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise UserError(f"{directory}: not the results of studies ({type(error).__name__}: {error}).") from error
+        return Results({row.name: Outcome(row, tuple(curves.get(row.name, ())), about.get(row.name, {})) for row in rows})
+
+
+def _to_csv(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _from_csv(file: Path) -> list[dict[str, str]]:
+    with open(file, newline="") as lines:
+        return list(csv.DictReader(lines))
