@@ -8,7 +8,6 @@ import pytest
 
 from iddm.cli import main
 from iddm.errors import UserError
-from iddm.experiments.pool import in_parallel
 from iddm.experiments.toy import SETTINGS, ToyRow, read_rows, to_csv, toy_cell, toy_config, toy_study
 from iddm.report.toy_study import interval, less_disagreement, markdown
 from iddm.theory.toy import exact_measures, relabellings, shortest_path_moves, spread
@@ -79,20 +78,6 @@ def test_wrong_numbers_are_one_sentence(wrong, tmp_path, capsys) -> None:
     assert main(["toy", *wrong, "--out", str(tmp_path), "--runs", str(tmp_path)]) == 2
     assert capsys.readouterr().err.count("\n") == 1
     assert not any(tmp_path.iterdir())
-
-
-def _core_of(number: int) -> tuple[int, int]:
-    import os
-
-    if number < 0:
-        raise UserError("negative")
-    return number, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
-
-
-def test_workers_have_a_core_each_and_errors_come_through() -> None:
-    assert sorted(result for _, result in in_parallel(_core_of, [(i,) for i in range(3)], 2)) == [(0, 1), (1, 1), (2, 1)]
-    with pytest.raises(UserError, match="negative"):
-        list(in_parallel(_core_of, [(-1,)], 1))
 
 
 def committed() -> list[ToyRow]:

@@ -1,5 +1,6 @@
 """The demonstrations and experts that ship with the package."""
 
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
@@ -19,6 +20,12 @@ def bundled_demos(env: str) -> Demos:
 def bundled_expert(env: str) -> Policy:
     """Our own expert on this task."""
     return load_policy(_find(env, ".safetensors", "expert; make one with `iddm expert`"))
+
+
+def with_expert_actions(demos: Demos, env: str) -> Demos:
+    """State-only episodes of our own expert with its actions: it takes the most likely one in each state."""
+    expert = bundled_expert(env)
+    return replace(demos, actions=tuple(expert.predict(rows[:-1]) for rows in demos.observations))
 
 
 def _find(env: str, ending: str, what: str) -> Path:

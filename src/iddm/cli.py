@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import tyro
 from rich.console import Console
 
+from iddm.commands.studies import study_command
 from iddm.errors import UserError
 
 OUT = Console(soft_wrap=True)
@@ -346,6 +347,7 @@ COMMANDS: dict[str, Callable[[list[str]], int | None]] = {
     "report": report_command,
     "theory": theory_command,
     "toy": toy_command,
+    "study": study_command,
 }
 
 

@@ -77,6 +77,7 @@ class Config:
         checks = {
             "steps": self.steps > 0,
             "num_envs": self.num_envs > 0,
+            "max_episode_steps": self.max_episode_steps is None or self.max_episode_steps > 0,
             "rollout_length": self.rollout_length > 0,
             "checkpoint_every": self.checkpoint_every > 0,
             "ppo.epochs": self.ppo.epochs > 0,

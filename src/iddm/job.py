@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import jax
 import numpy as np
 
+from iddm.bundled import with_expert_actions
 from iddm.config import Config
 from iddm.demos import Demos
 from iddm.envs import EnvShape, EnvSpec, make_vector, resolve, shape_of
@@ -40,9 +41,12 @@ class Job:
             raise UserError("TensorBoard event files need an extra: pip install 'iddm[tensorboard]'.")
         if not config.needs_demos:
             return Job(config, spec, shape, None, None)
+        bundled = demos is None and config.demos is None
         demos = find_demos(config, demos)
         demos = demos if config.needs_expert_actions else demos.states_only()
         digest = demos.digest()
+        if bundled and config.needs_expert_actions:
+            demos = with_expert_actions(demos, config.env)
         demos, view = fit_demos(demos, shape, config)
         expert = expert_data(demos, shape, config.needs_expert_actions, config, view)
         job = Job(config, spec, shape, expert, digest, view.agent_lags)

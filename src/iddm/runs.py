@@ -11,6 +11,7 @@ import io
 import json
 import os
 import re
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -100,10 +101,21 @@ class Run:
             return
         with open(self.path / ".lock", "w") as file:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _lock(file, fcntl)
             except OSError as error:
                 raise UserError(f"{self.path}: another process is training in this directory.") from error
             yield
+
+    @property
+    def in_use(self) -> bool:
+        """Whether a process is training here now."""
+        if not (self.path / ".lock").exists():
+            return False
+        try:
+            with self.locked():
+                return False
+        except UserError:
+            return True
 
     # Checkpoints
 
@@ -188,6 +200,15 @@ class Run:
             write_whole(self.metrics_path, _csv([list(row), *map(_cells, rows)]))
         with open(self.metrics_path, "a", newline="") as file:
             file.write(_csv([list(row), _cells(row)] if fresh else [_cells(row)]))
+
+
+def _lock(file: Any, fcntl: Any) -> None:
+    """Twice: at the first try, somebody may just be looking whether the lock is held."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        time.sleep(0.1)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _cells(row: dict[str, float]) -> list[str]:

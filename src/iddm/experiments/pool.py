@@ -1,39 +1,123 @@
-"""Many runs on one machine: single-thread processes, each on a core of its own."""
+"""Many jobs on one machine: each in a single-thread process of its own, on a core of its own."""
 
 import multiprocessing
 import os
+import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from typing import Any, TypeVar
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from typing import Any, Generic, TypeVar
 
 from iddm.errors import UserError
 
-Result = TypeVar("Result")
+Value = TypeVar("Value")
+Job = tuple[Any, ...]
 
 
-def in_parallel(
-    work: Callable[..., Result], jobs: Sequence[tuple[Any, ...]], workers: int | None = None
-) -> Iterator[tuple[tuple[Any, ...], Result]]:
-    """`work(*job)` for every job, as each is done. An error in one ends the others' queue and is raised here."""
-    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
+@dataclass(frozen=True)
+class Ended(Generic[Value]):
+    """A job that is over: with its value, or with what went wrong, in one sentence."""
+
+    job: Job
+    value: Value | None = None
+    error: str | None = None
+
+
+def in_parallel(work: Callable[..., Value], jobs: Sequence[Job], workers: int | None = None) -> Iterator[Ended[Value]]:
+    """`work(*job)` for every job, as each ends. A job that fails, or whose process dies, does not stop the others."""
+    cores = available_cores()
     workers = len(cores) if workers is None else workers
     if workers < 1:
         raise UserError("The number of workers must be at least 1.")
-    context = multiprocessing.get_context("spawn")
-    queue = context.Queue()
-    for i in range(workers):
-        queue.put(cores[i % len(cores)])
-    with ProcessPoolExecutor(workers, context, _settle_on_core, (queue,)) as pool:
-        waiting = {pool.submit(work, *job): job for job in jobs}
+    waiting, free = list(jobs)[::-1], [cores[i % len(cores)] for i in range(workers)][::-1]
+    running: dict[Connection, _Process] = {}
+    try:
+        while waiting or running:
+            while waiting and free:
+                process = _Process.start(work, waiting.pop(), free.pop())
+                running[process.answer] = process
+            for answer in wait(list(running)):
+                process = running.pop(answer)  # pyright: ignore[reportArgumentType]
+                free.append(process.core)
+                yield process.ended()
+    finally:
+        for process in running.values():
+            process.stop()
+
+
+def available_cores() -> list[int]:
+    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
+
+
+@dataclass(frozen=True)
+class _Process:
+    job: Job
+    core: int
+    answer: Connection
+    process: Any
+
+    @staticmethod
+    def start(work: Callable[..., Any], job: Job, core: int) -> "_Process":
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe(duplex=False)
+        process = context.Process(target=_in_child, args=(theirs, work, job), daemon=True)
+        with _on(core):
+            process.start()
+        theirs.close()
+        return _Process(job, core, ours, process)  # pyright: ignore[reportArgumentType]
+
+    def ended(self) -> Ended[Any]:
         try:
-            for done in as_completed(waiting):
-                yield waiting[done], done.result()
-        finally:
-            pool.shutdown(cancel_futures=True)
+            value, error = self.answer.recv()
+        except EOFError:
+            self.process.join()
+            code = self.process.exitcode
+            return Ended(
+                self.job, error=f"its process was ended by {signal.Signals(-code).name if code < 0 else f'exit {code}'}."
+            )
+        self.process.join()
+        return Ended(self.job, value, error)
+
+    def stop(self) -> None:
+        """At an interrupt the process has had the signal too, and is writing its checkpoint: give it time."""
+        self.process.join(timeout=60)
+        self.process.kill()
 
 
-def _settle_on_core(queue: Any) -> None:
-    """Before JAX starts its threads: it makes one for each core that the process may use."""
-    core = queue.get()
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {core})
+@contextmanager
+def _on(core: int) -> Iterator[None]:
+    """What is started here inherits the core, before JAX and BLAS start a thread for each core that they may use."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {core})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def _in_child(answer: Connection, work: Callable[..., Any], job: Job) -> None:
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    with suppress(KeyboardInterrupt):  # the parent has had it too, and says so
+        answer.send(attempt(work, job))
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
+def attempt(work: Callable[..., Any], job: Job) -> tuple[Any, str | None]:
+    """The value and no error, or no value and the error in one sentence."""
+    try:
+        return work(*job), None
+    except UserError as error:
+        return None, str(error)
+    except Exception as error:
+        return None, f"{type(error).__name__}: {error}"

@@ -138,9 +138,11 @@ def toy_study(
     began = time.perf_counter()
     jobs = [(n, seed, runs, steps) for seed in range(num_seeds) for n in sorted(set(choices), reverse=True)]
     rows: list[ToyRow] = []
-    for _, cell in in_parallel(toy_cell, jobs, workers):
-        rows += cell
-        on_cell(cell)
+    for ended in in_parallel(toy_cell, jobs, workers):
+        if ended.value is None:
+            raise UserError(f"n = {ended.job[0]}, seed {ended.job[1]}: {ended.error}")
+        rows += ended.value
+        on_cell(ended.value)
     rows.sort(key=lambda row: (row.num_choices, ("expert", *METHODS).index(row.method), row.seed))
     write_whole(out / "toy.csv", to_csv(rows))
     about = {

@@ -1,0 +1,140 @@
+"""Run a study: what is done is not done again, what was interrupted goes on, what fails is tried once more.
+
+All that a run leaves is in its directory, so whoever ran it, here or on a cluster, the results are collected the same way.
+"""
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from iddm.bundled import bundled_expert
+from iddm.errors import UserError
+from iddm.evaluation import evaluate
+from iddm.experiments.pool import Ended, Job, in_parallel
+from iddm.experiments.provenance import commit
+from iddm.experiments.results import Outcome, Result, Results, thinned
+from iddm.experiments.specs import EXPERT, RunSpec
+from iddm.files import write_whole
+from iddm.runs import Run
+from iddm.training import finish
+
+Pool = Callable[[Callable[..., None], Sequence[Job], int | None], Iterator[Ended[None]]]
+"""What spreads the work: `in_parallel` on this machine, `on_ray` on a cluster."""
+
+TRIES = 2
+
+
+@dataclass
+class Progress:
+    """Where a study is; what is running, the disk knows (`iddm.experiments.status`)."""
+
+    specs: Sequence[RunSpec]
+    runs: Path
+    done: set[str] = field(default_factory=set)
+    failed: dict[str, str] = field(default_factory=dict)
+
+    def look(self, out: Path) -> Results:
+        """Take in which runs have results."""
+        known = Results.load(out)
+        self.done |= {spec.name for spec in self.specs} & set(known.outcomes)
+        return known
+
+    @property
+    def missing(self) -> list[RunSpec]:
+        return [spec for spec in self.specs if spec.name not in self.done]
+
+
+def outcome_file(spec: RunSpec, runs: Path) -> Path:
+    return runs / spec.name / "outcome.json"
+
+
+def complete(spec: RunSpec, runs: str) -> None:
+    """Train (or go on, or nothing where it is done) and evaluate; the outcome is written to the run's directory."""
+    file = outcome_file(spec, Path(runs))
+    if file.exists():
+        return
+    began = time.perf_counter()
+    if spec.method == EXPERT:
+        policy, metrics = bundled_expert(spec.task), []
+    else:
+        run = finish(spec.config, file.parent)
+        policy, metrics = run.policy, run.metrics()
+    returns = evaluate(policy, env=spec.task, episodes=spec.episodes).returns
+    seconds = metrics[-1]["seconds"] if metrics else time.perf_counter() - began
+    about = {"commit": commit(), "training_seconds": round(seconds, 1)}
+    write_whole(file, Outcome(Result.of(spec, returns), thinned(metrics), about).to_json())
+
+
+def run_study(
+    progress: Progress,
+    out: Path,
+    pool: Pool = in_parallel,
+    workers: int | None = None,
+    on_end: Callable[[RunSpec], None] = lambda spec: None,
+) -> None:
+    """All runs that have no result yet, each result added to `out` as it comes; what failed twice is left in `progress`."""
+    runs = progress.runs
+    with _alone_in(out):
+        known = progress.look(out)
+        for spec in progress.missing:
+            if outcome_file(spec, runs).exists():  # the runner was killed before it took this one in
+                known = _collect(known, spec, out, progress)
+                on_end(spec)
+        for _ in range(TRIES):
+            for ended in pool(complete, [(spec, str(runs.absolute())) for spec in progress.missing], workers):
+                spec: RunSpec = ended.job[0]
+                if ended.error is None:
+                    known = _collect(known, spec, out, progress)
+                else:
+                    progress.failed[spec.name] = ended.error
+                on_end(spec)
+
+
+def forget(progress: Progress, out: Path) -> None:
+    """Remove the runs of a study, with their results."""
+    with _alone_in(out):
+        for spec in progress.specs:
+            if Run(progress.runs / spec.name).in_use:
+                raise UserError(f"{progress.runs / spec.name}: a process is training here.")
+        names = {spec.name for spec in progress.specs}
+        known = Results.load(out)
+        Results({name: outcome for name, outcome in known.outcomes.items() if name not in names}).save(out)
+        for name in names:
+            shutil.rmtree(progress.runs / name, ignore_errors=True)
+
+
+def _collect(known: Results, spec: RunSpec, out: Path, progress: Progress) -> Results:
+    file = outcome_file(spec, progress.runs)
+    try:
+        known = known.with_outcomes([Outcome.from_json(file.read_text())])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{file}: not the outcome of a run ({error}); remove it.") from error
+    known.save(out)
+    progress.done.add(spec.name)
+    progress.failed.pop(spec.name, None)
+    return known
+
+
+@contextmanager
+def _alone_in(out: Path) -> Iterator[None]:
+    """Two studies that write to one directory would lose each other's rows."""
+    out.mkdir(parents=True, exist_ok=True)
+    try:
+        import fcntl
+    except ImportError:  # no file locks on this platform
+        yield
+        return
+    file = os.open(out, os.O_RDONLY)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(file)
+        raise UserError(f"{out}: another study is writing its results here.") from error
+    try:
+        yield
+    finally:
+        os.close(file)

@@ -1,0 +1,71 @@
+"""All runs of a study at a glance, read from their directories: waiting, running with speed and time left, done, failed."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from iddm.errors import UserError
+from iddm.experiments.runner import Progress
+from iddm.experiments.specs import RunSpec
+from iddm.runs import Run
+
+ROWS = 30
+"""Of the live table: waiting and finished runs beyond these are counted, not listed."""
+
+
+def state_of(spec: RunSpec, progress: Progress) -> tuple[str, str]:
+    """A run's state and what there is to say of it."""
+    if spec.name in progress.done:
+        return "done", ""
+    run = Run(progress.runs / spec.name)
+    if run.in_use:
+        return "running", _pace(spec, run)
+    if spec.name in progress.failed:
+        return "failed", progress.failed[spec.name]
+    return "waiting", "goes on from its checkpoint" if (run.path / "checkpoints").is_dir() else ""
+
+
+def _pace(spec: RunSpec, run: Run) -> str:
+    try:
+        rows = run.metrics()
+        (length, unit) = run.config.length
+    except UserError:  # being written
+        return ""
+    if len(rows) < 2:
+        return "starting"
+    first, last = rows[max(len(rows) - 50, 0)], rows[-1]
+    speed = (last[unit] - first[unit]) / max(last["seconds"] - first["seconds"], 1e-9)
+    left = (length - last[unit]) / max(speed, 1e-9)
+    return f"{100 * last[unit] / length:.0f} %, {speed:,.0f} {unit}/s, {left / 60:.0f} min left"
+
+
+def table(progress: Progress, rows: int | None = ROWS) -> Table:
+    """Running runs first, then failed ones, then those that wait."""
+    states = [(spec, *state_of(spec, progress)) for spec in progress.specs]
+    counts = {kind: sum(state == kind for _, state, _ in states) for kind in ("done", "running", "waiting", "failed")}
+    shown = Table(title=", ".join(f"{n} {kind}" for kind, n in counts.items()), title_justify="left", box=None)
+    for name in ("task", "method", "seed", "settings", "", ""):
+        shown.add_column(name, no_wrap=True)
+    order = ("running", "failed", "waiting", "done")
+    for spec, state, note in sorted(states, key=lambda entry: order.index(entry[1]))[:rows]:
+        shown.add_row(spec.task, spec.method, str(spec.seed), spec.flags, state, note)
+    return shown
+
+
+@contextmanager
+def shown(progress: Progress, console: Console) -> Iterator[Callable[[RunSpec], None]]:
+    """A live table on a terminal; elsewhere a line for each run that ends. What it gives is called at each end."""
+    if console.is_terminal:
+        with Live(get_renderable=lambda: table(progress), console=console, refresh_per_second=1):
+            yield lambda spec: None
+        return
+
+    def line(spec: RunSpec) -> None:
+        state = f"failed: {progress.failed[spec.name]}" if spec.name in progress.failed else "done"
+        count = f"{len(progress.done)}/{len(progress.specs)}"
+        console.print(f"{count}  {spec.command}  {state}", highlight=False, markup=False, soft_wrap=True)
+
+    yield line

@@ -1,0 +1,164 @@
+"""Studies: which runs they have, what spreads them, what is kept."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from iddm.cli import main
+from iddm.errors import UserError
+from iddm.experiments.pool import in_parallel
+from iddm.experiments.results import Outcome, Results, thinned
+from iddm.experiments.runner import Progress, complete, run_study
+from iddm.experiments.specs import EXPERT, STUDIES, RunSpec, setting
+
+TINY = (("adversarial.hidden", (8, 8)), ("hidden", (8, 8)), ("num_envs", 2), ("rollout_length", 32))
+RESULT_FILES = ("runs.csv", "curves.csv")
+
+
+def tiny(method: str, seed: int = 0, steps: int = 640) -> RunSpec:
+    return RunSpec("Hopper", method, seed, TINY if method != EXPERT else (), steps, episodes=2)
+
+
+def results(directory: Path) -> list[bytes]:
+    return [(directory / name).read_bytes() for name in RESULT_FILES]
+
+
+# Specs
+
+
+def test_every_run_of_every_study_has_a_config_and_a_name_of_its_own() -> None:
+    specs = [spec for study in STUDIES.values() for quick in (False, True) for spec in study.runs(quick=quick)]
+    commands = {spec.name: (spec.command, spec.episodes) for spec in specs}
+    assert len(set(commands.values())) == len(commands)
+    for spec in specs:
+        if spec.method != EXPERT:
+            assert (spec.config.steps, spec.config.seed, spec.config.method) == (spec.steps, spec.seed, spec.method)
+            assert all(setting(spec.config, name) == value for name, value in spec.settings)
+
+
+def test_a_runs_command_makes_its_config() -> None:
+    from iddm.cli import _train_flags
+
+    for spec in {spec.flags: spec for study in STUDIES.values() for spec in study.runs(seeds=1)}.values():
+        if spec.method != EXPERT:
+            assert _train_flags(spec.command.split()[2:])[0] == spec.config
+
+
+def test_table_2_has_the_papers_methods_on_its_six_tasks_and_no_deepmimic_on_cartpole() -> None:
+    cells = {(spec.task, spec.method) for spec in STUDIES["table2"].runs()}
+    assert len({task for task, _ in cells}) == 6
+    assert ("CartPole", "deepmimic") not in cells
+    assert ("Ant", "deepmimic") in cells
+    assert len(cells) == 6 * 10 - 1
+
+
+def test_studies_share_the_runs_that_both_want() -> None:
+    grid, p, s = ({spec.name for spec in STUDIES[name].runs(seeds=1)} for name in ("grid", "lambda_p", "lambda_s"))
+    assert p < grid
+    assert s < grid
+    assert len(p & s) == 1
+    assert {spec.name for spec in STUDIES["table2"].runs(seeds=1)} & p
+
+
+def test_only_chooses_tasks_and_methods_and_seeds_come_whole() -> None:
+    runs = STUDIES["table2"].runs(seeds=2, only=["hopper", "Ant-v5", "iddm"])
+    assert [(r.task, r.method, r.seed) for r in runs] == [(t, "iddm", s) for s in range(2) for t in ("Hopper", "Ant")]
+    with pytest.raises(UserError, match="--only walker"):
+        STUDIES["table2"].runs(only=["walker"])
+
+
+@pytest.mark.parametrize(
+    "wrong", [["nothing"], ["table2", "--seeds", "0"], ["table2", "--on", "moon"], ["table2", "--only", "iddm,x"]]
+)
+def test_wrong_words_are_one_sentence(wrong: list[str], tmp_path: Path, capsys, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["study", *wrong]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert not any(tmp_path.iterdir())
+
+
+# The pool
+
+
+def _look(number: int) -> tuple[int, int]:
+    if number == -1:
+        raise UserError("negative")
+    if number == -2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+
+
+def test_workers_have_a_core_each_and_a_dead_one_does_not_stop_the_others() -> None:
+    ended = {e.job[0]: e for e in in_parallel(_look, [(i,) for i in (0, -1, -2, 1)], 2)}
+    assert ended[0].value == (0, 1)
+    assert ended[1].value == (1, 1)
+    assert ended[-1].error == "negative"
+    assert ended[-2].error == "its process was ended by SIGKILL."
+
+
+# The runner
+
+
+def test_results_come_back_from_disk_as_they_went(tmp_path: Path) -> None:
+    complete(tiny(EXPERT), str(tmp_path))
+    outcome = Outcome.from_json((tmp_path / tiny(EXPERT).name / "outcome.json").read_text())
+    Results({}).with_outcomes([outcome]).save(tmp_path / "out")
+    assert Results.load(tmp_path / "out").outcomes == {outcome.result.name: outcome}
+    assert outcome.result.mean > 3000
+
+
+def test_thinned_curve_keeps_the_mean_over_episodes() -> None:
+    rows = [{"steps": 10.0 * i, "episodes": i % 3, "episode_return": float(i) if i % 3 else float("nan")} for i in range(1, 200)]
+    curve = thinned(rows)
+    assert 1 < len(curve) <= 40
+    assert curve[-1][0] == 1990
+    assert thinned(rows[:2]) == ((10, 1.0), (20, 2.0))
+    assert thinned([]) == ()
+
+
+def test_a_failed_run_is_tried_twice_reported_and_does_not_stop_the_others(tmp_path: Path) -> None:
+    bad = RunSpec("Hopper", "gaifo", 0, (("demos", "missing.npz"),), 64, 1)
+    good = tiny(EXPERT)
+    progress, ends = Progress([bad, good], tmp_path / "runs"), []
+    run_study(progress, tmp_path / "out", workers=1, on_end=lambda spec: ends.append(spec.name))
+    assert ends == [bad.name, good.name, bad.name]
+    assert set(progress.failed) == {bad.name}
+    assert set(Results.load(tmp_path / "out").outcomes) == {good.name}
+
+
+STUDY = """
+import sys
+from pathlib import Path
+from iddm.experiments.runner import Progress, run_study
+from tests.test_studies import tiny
+if __name__ == "__main__":
+    specs = [tiny("gaifo"), tiny("gaifo", 1, 12_800)]
+    run_study(Progress(specs, Path(sys.argv[1]) / "runs"), Path(sys.argv[1]) / "out", workers=1)
+"""
+
+
+def test_a_killed_study_goes_on_and_does_nothing_twice(tmp_path: Path) -> None:
+    script = tmp_path / "study.py"
+    script.write_text(STUDY)
+    command = [sys.executable, str(script)]
+    root = Path(__file__).parents[1]
+    env = os.environ | {"PYTHONPATH": os.pathsep.join([str(root), str(root / "src")])}
+    second = tmp_path / "killed" / "runs" / tiny("gaifo", 1, 12_800).name
+    with subprocess.Popen([*command, str(tmp_path / "killed")], env=env) as runner:
+        deadline = time.monotonic() + 120
+        while not list(second.glob("checkpoints/*")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        runner.kill()
+    first = tmp_path / "killed" / "runs" / tiny("gaifo").name / "policy.safetensors"
+    made, rows = first.stat().st_mtime_ns, len((second / "metrics.csv").read_text().splitlines())
+    assert not (second / "policy.safetensors").exists()
+    assert rows > 32
+    subprocess.run([*command, str(tmp_path / "killed")], env=env, check=True)
+    assert first.stat().st_mtime_ns == made
+    subprocess.run([*command, str(tmp_path / "whole")], env=env, check=True)
+    assert results(tmp_path / "killed" / "out") == results(tmp_path / "whole" / "out")
