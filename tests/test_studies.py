@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from iddm.cli import main
 from iddm.errors import UserError
 from iddm.experiments.pool import in_parallel
+from iddm.experiments.ray_pool import on_ray
 from iddm.experiments.results import Outcome, Results, thinned
 from iddm.experiments.runner import Progress, complete, run_study
 from iddm.experiments.specs import EXPERT, STUDIES, RunSpec, setting
@@ -21,7 +23,8 @@ RESULT_FILES = ("runs.csv", "curves.csv")
 
 
 def tiny(method: str, seed: int = 0, steps: int = 640) -> RunSpec:
-    return RunSpec("Hopper", method, seed, TINY if method != EXPERT else (), steps, episodes=2)
+    settings = {"gaifo": TINY, "bc": (("cloning.epochs", 10), ("hidden", (8, 8)))}
+    return RunSpec("Hopper", method, seed, settings.get(method, ()), steps, episodes=2)
 
 
 def results(directory: Path) -> list[bytes]:
@@ -133,6 +136,7 @@ def test_a_failed_run_is_tried_twice_reported_and_does_not_stop_the_others(tmp_p
 
 STUDY = """
 import sys
+import threading
 from pathlib import Path
 from iddm.experiments.runner import Progress, run_study
 from tests.test_studies import tiny
@@ -162,3 +166,33 @@ def test_a_killed_study_goes_on_and_does_nothing_twice(tmp_path: Path) -> None:
     assert first.stat().st_mtime_ns == made
     subprocess.run([*command, str(tmp_path / "whole")], env=env, check=True)
     assert results(tmp_path / "killed" / "out") == results(tmp_path / "whole" / "out")
+
+
+def _die_once_at_a_checkpoint(spec: RunSpec, runs: str) -> None:
+    """Like `complete`, but the first process that gets to a checkpoint is killed there."""
+    died, checkpoints = Path(runs) / "died", Path(runs) / spec.name / "checkpoints"
+
+    def die() -> None:
+        while not list(checkpoints.glob("*")):
+            time.sleep(0.01)
+        died.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    if not died.exists():
+        threading.Thread(target=die, daemon=True).start()
+    complete(spec, runs)
+
+
+def test_ray_gives_the_same_bytes_as_the_local_pool_also_when_a_worker_dies(tmp_path: Path, monkeypatch) -> None:
+    ray = pytest.importorskip("ray")
+    specs = [tiny("gaifo", 0, 12_800), tiny("bc"), tiny(EXPERT)]
+    run_study(Progress(specs, tmp_path / "local"), tmp_path / "local_out")
+    try:
+        run_study(Progress(specs, tmp_path / "ray"), tmp_path / "ray_out", on_ray(None))
+        monkeypatch.setattr("iddm.experiments.runner.complete", _die_once_at_a_checkpoint)
+        run_study(Progress(specs, tmp_path / "dying"), tmp_path / "dying_out", on_ray(None))
+    finally:
+        ray.shutdown()
+    assert (tmp_path / "dying" / "died").exists()
+    assert results(tmp_path / "ray_out") == results(tmp_path / "local_out")
+    assert results(tmp_path / "dying_out") == results(tmp_path / "local_out")

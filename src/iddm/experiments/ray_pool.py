@@ -1,7 +1,9 @@
 """Many jobs on a Ray cluster. The runs' directory must be one that all of its machines share."""
 
+import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +13,6 @@ from iddm.extras import need
 
 RETRIES = 3
 """Of a job whose worker died: it goes on from the run's last checkpoint."""
-
-_ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
 
 
 def on_ray(address: str | None) -> Callable[[Callable[..., Value], Sequence[Job], int | None], Iterator[Ended[Value]]]:
@@ -26,7 +26,7 @@ def on_ray(address: str | None) -> Callable[[Callable[..., Value], Sequence[Job]
             return
         _connect(ray, address)
         # A process for each job, as in the local pool: nothing is left over from the job before.
-        task = ray.remote(num_cpus=1, max_calls=1, max_retries=RETRIES, runtime_env={"env_vars": _ONE_THREAD})(_on_worker)
+        task = ray.remote(num_cpus=1, max_calls=1, max_retries=RETRIES)(_on_worker)
         waiting, running = list(jobs)[::-1], {}
         most = workers or max(int(ray.cluster_resources().get("CPU", 1)), 1)
         while waiting or running:
@@ -38,7 +38,7 @@ def on_ray(address: str | None) -> Callable[[Callable[..., Value], Sequence[Job]
             try:
                 value, error = ray.get(ready)
             except ray.exceptions.RayError as error_of_ray:
-                value, error = None, str(error_of_ray).strip().splitlines()[0]
+                value, error = None, str(error_of_ray).strip().splitlines()[-1]
             yield Ended(job, value, error)
 
     return pool
@@ -48,8 +48,14 @@ def _connect(ray: Any, address: str | None) -> None:
     if ray.is_initialized():
         return
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # Ray's wish for its own default: no notice of it
+    os.environ.setdefault("RAY_worker_niceness", "0")  # of a cluster that is started here: runs are the work, not beside it
     try:
-        ray.init(address=address or "local", log_to_driver=False, include_dashboard=False if address is None else None)
+        ray.init(
+            address=address or "local",
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            include_dashboard=False if address is None else None,
+        )
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise UserError(f"No Ray cluster answers at {address} ({str(error).splitlines()[0]}).") from error
 
@@ -60,7 +66,10 @@ def _on_worker(work: Callable[..., Any], job: Job) -> tuple[Any, str | None]:
 
 
 def _start_jax_with_one_thread() -> None:
-    """As in the local pool, so that sums have one order everywhere. Which core, Ray decides: only the start is bound to one."""
+    """As in the local pool, so that sums have one order everywhere. Which core, Ray decides: only the start is bound to one.
+
+    Ray itself sees to BLAS: a task with one CPU gets OMP_NUM_THREADS=1.
+    """
     if not hasattr(os, "sched_setaffinity"):
         return
     import jax
@@ -69,4 +78,5 @@ def _start_jax_with_one_thread() -> None:
     os.sched_setaffinity(0, {min(cores)})
     jax.devices()
     for thread in Path("/proc/self/task").iterdir():
-        os.sched_setaffinity(int(thread.name), cores)
+        with suppress(ProcessLookupError):  # a thread that has ended since
+            os.sched_setaffinity(int(thread.name), cores)
