@@ -57,7 +57,8 @@ def aggregate(known: Answer) -> Sheet:
     return Sheet(("method", "tasks", "runs", "IQM", "IDDM better"), tuple(rows), note)
 
 
-def _weights(cell: Cell) -> tuple[float, float]:
+def weights_of(cell: Cell) -> tuple[float, float]:
+    """(λ_p, λ_s)"""
     return cell.setting("entropy.weight"), cell.setting("mi.weight")
 
 
@@ -66,14 +67,14 @@ def weights(known: Answer) -> Sheet:
     rows = tuple(
         (f"{p:g}", f"{s:g}", over_seeds(cell.spread), papers(paper.WEIGHTS.get((p, s))).removeprefix("paper ") or NOTHING)
         for cell in known.cells
-        for p, s in [_weights(cell)]
+        for p, s in [weights_of(cell)]
     )
     return Sheet(("λ_p", "λ_s", "return", "paper"), rows, f"HalfCheetah. {OVER_SEEDS}")
 
 
 def grid(known: Answer) -> Sheet:
     """Results with λ_p down and λ_s across."""
-    found = {_weights(cell): cell for cell in known.cells}
+    found = {weights_of(cell): cell for cell in known.cells}
 
     def value(pair: tuple[float, float]) -> str:
         return lines(figure(found[pair].spread.mean) if pair in found else NOTHING, papers(paper.WEIGHTS.get(pair)))
@@ -109,7 +110,8 @@ def demos(known: Answer) -> Sheet:
 
     rows = tuple(
         (task, much, *(value(task, much, method) for method in methods))
-        for task, much in dict.fromkeys((cell.spec.task, amount(cell)) for cell in cells)
+        for task in known.tasks
+        for much in dict.fromkeys(amount(cell) for cell in cells if cell.spec.task == task)
     )
     note = "Normalised score (random actions 0 %, expert 100 %): IQM over seeds [95 % interval] (number of seeds)."
     return Sheet(("task", "demonstrations", *map(name_of, methods)), rows, note)
