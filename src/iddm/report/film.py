@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -59,15 +60,16 @@ def film_strips(results: Results, runs: Path | None) -> list[Strip]:
 def _strip(task: str, who: dict[str, str]) -> Strip:
     frames: dict[str, list[str]] = {}
     for name, policy in who.items():
+        trouble = ""
         for backend in BACKENDS:
             command = [sys.executable, "-m", "iddm.report.film", policy]
             drawn = subprocess.run(command, env=os.environ | {"MUJOCO_GL": backend}, capture_output=True, text=True)
             if drawn.returncode == 0:
                 frames[name] = json.loads(drawn.stdout.splitlines()[-1])
                 break
-        else:
-            reason = drawn.stderr.strip().splitlines()[-1:] or ["no reason given"]
-            return Strip(task, {}, f"Rendering is not available here ({reason[0]}).")
+            trouble = (drawn.stderr.strip().splitlines() or ["no reason given"])[-1]
+        if name not in frames:
+            return Strip(task, {}, f"Rendering is not available here ({trouble}).")
     return Strip(task, frames)
 
 
@@ -76,7 +78,7 @@ def frames_of(policy: Policy) -> list[np.ndarray]:
     import gymnasium as gym
 
     spec = env_of(policy)
-    size = {"width": WIDTH, "height": HEIGHT} if "mujoco" in str(gym.spec(spec.id).entry_point) else {}
+    size: dict[str, Any] = {"width": WIDTH, "height": HEIGHT} if "mujoco" in str(gym.spec(spec.id).entry_point) else {}
     env = gym.make(spec.id, render_mode="rgb_array", **spec.kwargs, **size)
     try:
         obs, _ = env.reset(seed=EVALUATION_SEED)

@@ -1,6 +1,7 @@
 """A table as rows of text, for Markdown and for HTML."""
 
 import html
+import re
 from dataclasses import dataclass
 from math import isnan
 
@@ -56,11 +57,8 @@ def share(estimate: Estimate | None) -> str:
     """A share with its interval, in percent."""
     if estimate is None:
         return NOTHING
-    return f"{100 * estimate.value:.0f} % {percent_interval(estimate)}".rstrip()
-
-
-def percent_interval(estimate: Estimate) -> str:
-    return "" if isnan(estimate.low) else f"[{100 * estimate.low:.0f}, {100 * estimate.high:.0f}]"
+    interval = "" if isnan(estimate.low) else f" [{100 * estimate.low:.0f}, {100 * estimate.high:.0f}]"
+    return f"{100 * estimate.value:.0f} %{interval}"
 
 
 def lines(*texts: str) -> str:
@@ -77,18 +75,24 @@ def to_markdown(sheet: Sheet) -> str:
     return f"{table}\n\n{sheet.note}" if sheet.note else table
 
 
+def marked_up(text: str) -> str:
+    """Text for HTML: escaped, and λ_p with its index below."""
+    return re.sub(r"λ_(\w)", r"λ<sub>\1</sub>", html.escape(text))
+
+
 def to_html(sheet: Sheet, mark: str = NAMES["iddm"]) -> str:
     """The table in a box that scrolls by itself; the row whose first cell is `mark` stands out."""
 
     def cell(text: str) -> str:
         first, _, second = text.partition("\n")
-        return html.escape(first) + (f"<small>{html.escape(second)}</small>" if second else "")
+        return marked_up(first) + (f"<small>{marked_up(second)}</small>" if second else "")
 
     def line(row: tuple[str, ...]) -> str:
         kind = ' class="ours"' if row[0] == mark else ""
         return f'<tr{kind}><th scope="row">{cell(row[0])}</th>' + "".join(f"<td>{cell(text)}</td>" for text in row[1:]) + "</tr>"
 
-    head = "".join(f'<th scope="col">{cell(text)}</th>' for text in sheet.columns)
+    broken = (re.sub(r"(?<=[a-z])(?=[A-Z][a-z])", "<wbr>", cell(text)) for text in sheet.columns)  # between a long name's words
+    head = "".join(f'<th scope="col">{text}</th>' for text in broken)
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(map(line, sheet.rows))}</tbody></table>"
     note = f'<p class="note">{html.escape(sheet.note)}</p>' if sheet.note else ""
     return f'<div class="scroll" tabindex="0" role="region" aria-label="table">{table}</div>{note}'

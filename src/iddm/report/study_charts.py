@@ -31,8 +31,8 @@ def line(method: str, seeds: Sequence[Points]) -> dict[str, Any] | None:
 
 def methods_of(charts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """The methods of all charts, each once: IDDM first, controls last."""
-    keys = dict.fromkeys(each["method"] for chart in charts for each in chart["lines"])
-    order = sorted(keys, key=lambda key: (key != "iddm", key in CONTROLS))
+    keys = {each["method"] for chart in charts for each in chart["lines"]}
+    order = sorted(keys, key=lambda key: (key != "iddm", key in CONTROLS, [*NAMES, key].index(key)))
     return [{"key": key, "name": NAMES.get(key, key), "control": key in CONTROLS} for key in order]
 
 

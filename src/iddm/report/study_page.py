@@ -21,7 +21,7 @@ from iddm.files import write_whole
 from iddm.report import study_charts
 from iddm.report.docs import write_docs
 from iddm.report.film import Strip, film_strips, strips_html
-from iddm.report.sheets import Sheet, name_of, percent_interval, to_html
+from iddm.report.sheets import Sheet, marked_up, name_of, to_html
 from iddm.report.study_tables import QUICK, every_cell, tables
 from iddm.report.toy_study import HEADINGS, summary
 
@@ -82,11 +82,10 @@ def _headline(known: Answer) -> tuple[str, str]:
         return "No headline yet", "It needs runs of IDDM, of random actions and of the expert on the same task."
     estimate = aggregate_iqm(scores)
     over = f"{len(scores)} of 6 tasks" if len(scores) < 6 else "6 tasks"
-    interval = (
-        f", 95 % interval {percent_interval(estimate)} %" if estimate.low == estimate.low else ", too few seeds for an interval"
-    )
+    sure = f"95 % interval {100 * estimate.low:.0f} to {100 * estimate.high:.0f} %"
+    interval = sure if estimate.low == estimate.low else "too few seeds for an interval"
     lead = (
-        f"Interquartile mean over {sum(map(len, scores.values()))} runs of IDDM{interval}. "
+        f"Interquartile mean over {sum(map(len, scores.values()))} runs of IDDM, {interval}. "
         "Scores are normalised for each task: random actions are 0 %, the expert is 100 %."
     )
     if known.quick:
@@ -109,7 +108,7 @@ def _facts(results: Results) -> str:
 
 def _section(title: str, words: str, *parts: str) -> str:
     said = f"<p>{html.escape(words)}</p>" if words else ""
-    return f"<section><h2>{html.escape(title)}</h2>{said}{''.join(parts)}</section>"
+    return f"<section><h2>{marked_up(title)}</h2>{said}{''.join(parts)}</section>"
 
 
 def _fold(title: str, inside: str) -> str:
@@ -141,12 +140,13 @@ def _study_sections(results: Results, known: dict[str, Answer], charts: dict[str
         switches = "" if "curves" in charts else _SWITCHES
         words = "Normalised score over the number of demonstrations."
         parts.append(_section(title["demos"], words, switches, drawn, _fold("the figures", sheets["demos"])))
-    for name in ("lambda_p", "lambda_s", "grid", "absorbing"):
-        if name in sheets:
-            drawn = study_charts.heat_map(known["grid"]) if name == "grid" else ""
-            parts.append(
-                _section(title[name], "", drawn, _fold("beside the paper's figures", sheets[name]) if drawn else sheets[name])
-            )
+    weights = [_section(title[name], "", sheets[name]) for name in ("lambda_p", "lambda_s") if name in sheets]
+    parts.append(f'<div class="pair">{"".join(weights)}</div>' if weights else "")
+    if "grid" in sheets:
+        shown = study_charts.heat_map(known["grid"]), _fold("beside the paper's figures", sheets["grid"])
+        parts.append(_section(title["grid"], "", *shown))
+    if "absorbing" in sheets:
+        parts.append(_section(title["absorbing"], "", sheets["absorbing"]))
     return parts
 
 
@@ -158,7 +158,8 @@ def _toy(directory: Path | None) -> str:
     drawn = ""
     if (directory / "fig1c.svg").is_file():
         picture = base64.b64encode((directory / "fig1c.svg").read_bytes()).decode()
-        drawn = f'<img class="plate" alt="return, disagreement and divergence by n" src="data:image/svg+xml;base64,{picture}">'
+        image = f'<img alt="return, disagreement and divergence by n" src="data:image/svg+xml;base64,{picture}">'
+        drawn = f'<div class="scroll plate" tabindex="0" role="region" aria-label="figure">{image}</div>'
     words = (
         "n equal choices for each move, of which states show nothing; measured exactly. "
         "Mean ± deviation over seeds, [95 % interval]."

@@ -58,7 +58,7 @@ function addSwitches(place) {
 function niceTicks(low, high, count) {
   const raw = (high - low || 1) / count;
   const power = 10 ** Math.floor(Math.log10(raw));
-  const step = [1, 2, 5, 10].find((factor) => factor * power >= raw) * power;
+  const step = [1, 2, 2.5, 5, 10].find((factor) => factor * power >= raw) * power;
   const ticks = [];
   for (let tick = Math.ceil(low / step) * step; tick <= high + step * 1e-9; tick += step) ticks.push(Math.abs(tick) < step * 1e-9 ? 0 : tick);
   return ticks;
