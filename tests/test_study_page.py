@@ -88,8 +88,8 @@ def _renamed(chart: dict) -> list[dict]:
 def test_every_run_is_listed_with_command_commit_and_settings() -> None:
     results = made_up.results(["lambda_p"], seeds=1)
     page = study_page(results)
-    assert all(f"<td>{row.command}</td>" in page and f"<td>{row.settings}</td>" in page for row in results.rows)
-    assert page.count("<td>0000000</td>") == len(results.rows)
+    assert all(f">{row.command}</td>" in page and f">{row.settings}</td>" in page for row in results.rows)
+    assert page.count(">0000000</td>") == len(results.rows)
 
 
 def test_mean_over_seeds_is_taken_where_all_seeds_have_points() -> None:
@@ -110,7 +110,7 @@ def test_curves_leave_out_what_is_not_learned() -> None:
 
 def test_report_tells_runs_and_studies_apart(tmp_path: Path, capsys) -> None:
     assert main(["report", str(tmp_path)]) == 2
-    assert "neither a run (config.json) nor results of studies (runs.csv)" in capsys.readouterr().err
+    assert "no run here (no config.json), nor results of studies (no runs.csv)" in capsys.readouterr().err
     (tmp_path / "config.json").write_text("{}")
     assert main(["report", str(tmp_path), "--docs"]) == 2
     assert "--docs and --film are for results of studies" in capsys.readouterr().err

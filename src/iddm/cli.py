@@ -294,7 +294,7 @@ def report_command(args: list[str]) -> None:
         report_studies(given.directory, given.out, OUT, given.docs, given.film, given.runs)
         return
     if not (given.directory / "config.json").is_file():
-        raise UserError(f"{given.directory}: neither a run (config.json) nor results of studies (runs.csv).")
+        raise UserError(f"{given.directory}: there is no run here (no config.json), nor results of studies (no runs.csv).")
     if given.docs or given.film:
         raise UserError(f"{given.directory} is a run; --docs and --film are for results of studies.")
     from iddm.report.run_page import report_run

@@ -30,6 +30,8 @@ class Sheet:
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    num_words: int = 1
+    """So many of the first columns are words, not figures."""
     note: str = ""
     """What the figures are, in one sentence or two."""
 
@@ -87,12 +89,16 @@ def to_html(sheet: Sheet, mark: str = NAMES["iddm"]) -> str:
         first, _, second = text.partition("\n")
         return marked_up(first) + (f"<small>{marked_up(second)}</small>" if second else "")
 
+    def side(column: int) -> str:
+        return ' class="word"' if column < sheet.num_words else ""
+
     def line(row: tuple[str, ...]) -> str:
         kind = ' class="ours"' if row[0] == mark else ""
-        return f'<tr{kind}><th scope="row">{cell(row[0])}</th>' + "".join(f"<td>{cell(text)}</td>" for text in row[1:]) + "</tr>"
+        cells = "".join(f"<td{side(i)}>{cell(text)}</td>" for i, text in enumerate(row[1:], 1))
+        return f'<tr{kind}><th scope="row">{cell(row[0])}</th>{cells}</tr>'
 
     broken = (re.sub(r"(?<=[a-z])(?=[A-Z][a-z])", "<wbr>", cell(text)) for text in sheet.columns)  # between a long name's words
-    head = "".join(f'<th scope="col">{text}</th>' for text in broken)
+    head = "".join(f'<th scope="col"{side(i)}>{text}</th>' for i, text in enumerate(broken))
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(map(line, sheet.rows))}</tbody></table>"
     note = f'<p class="note">{html.escape(sheet.note)}</p>' if sheet.note else ""
     return f'<div class="scroll" tabindex="0" role="region" aria-label="table">{table}</div>{note}'

@@ -61,7 +61,7 @@ def study_page(results: Results, toy: Path | None = None, strips: Sequence[Strip
     return _fill(
         (_FILES / "page.html").read_text(),
         style=(_FILES / "style.css").read_text(),
-        script=(_FILES / "charts.js").read_text(),
+        script="".join((_FILES / name).read_text() for name in ("readout.js", "charts.js")),
         headline=html.escape(headline),
         lead=html.escape(lead),
         facts=html.escape(_facts(results)),
@@ -103,7 +103,8 @@ def _facts(results: Results) -> str:
     several = f"{min(counts)} to {max(counts)}" if min(counts) < max(counts) else str(counts[0])
     hours = sum(float(o.about.get("seconds") or 0) for o in results.outcomes.values()) / 3600
     tasks, methods = len({row.task for row in rows}), len({row.method for row in rows})
-    return f"{len(rows)} runs · {tasks} tasks · {methods} methods · {several} seeds a cell · {hours:,.1f} hours of computing"
+    seeds_each = f"{several} seed{'' if several == '1' else 's'} a cell"
+    return f"{len(rows)} runs · {tasks} tasks · {methods} methods · {seeds_each} · {hours:,.1f} hours of computing"
 
 
 def _section(title: str, words: str, *parts: str) -> str:
@@ -154,7 +155,7 @@ def _toy(directory: Path | None) -> str:
     """The Gridworld study, where it lies beside."""
     if directory is None or not (directory / "toy.csv").is_file():
         return ""
-    sheet = Sheet(HEADINGS, tuple(tuple(row) for row in summary(read_rows(directory / "toy.csv"))))
+    sheet = Sheet(HEADINGS, tuple(tuple(row) for row in summary(read_rows(directory / "toy.csv"))), 2)
     drawn = ""
     if (directory / "fig1c.svg").is_file():
         picture = base64.b64encode((directory / "fig1c.svg").read_bytes()).decode()
@@ -178,7 +179,7 @@ def _runs(results: Results) -> str:
             name_of(r.method),
             str(r.seed),
             f"{r.steps:,}",
-            f"{r.mean:,.1f} ± {r.std:,.1f} over {r.episodes} episodes",
+            f"{r.mean:,.1f} ± {r.std:,.1f}\nover {r.episodes} episodes",
             r.settings,
             str(o.about.get("commit", "–")),
             str(o.about.get("seconds", "–")),
@@ -187,5 +188,5 @@ def _runs(results: Results) -> str:
         for o in results.outcomes.values()
         for r in [o.result]
     )
-    table = to_html(Sheet(columns, rows), mark="").replace("<table>", '<table class="words">')
-    return _fold(f"{len(rows)} runs: command, commit, seconds and settings", table)
+    table = to_html(Sheet(columns, rows, len(columns)), mark="")
+    return _fold(f"{len(rows)} runs: command, commit, seconds and settings", f'<div class="runs">{table}</div>')

@@ -24,7 +24,7 @@ def table2(known: Answer) -> Sheet:
         return lines(over_seeds(found.spread) if found else NOTHING, papers(paper.TABLE_2.get(method, {}).get(task)))
 
     rows = tuple((name_of(method), *(cell(task, method) for task in tasks)) for method in known.methods)
-    return Sheet(("method", *tasks), rows, OVER_SEEDS)
+    return Sheet(("method", *tasks), rows, note=OVER_SEEDS)
 
 
 def compact(known: Answer) -> Sheet:
@@ -37,7 +37,7 @@ def compact(known: Answer) -> Sheet:
     ]
     theirs = (paper.TABLE_2["iddm"].get(task) for task in tasks)
     rows.append(("IDDM in the paper", *("{:,.1f} ± {:,.1f}".format(*pair) if pair else NOTHING for pair in theirs)))
-    return Sheet(("method", *tasks), tuple(rows), OVER_SEEDS)
+    return Sheet(("method", *tasks), tuple(rows), note=OVER_SEEDS)
 
 
 def aggregate(known: Answer) -> Sheet:
@@ -54,7 +54,7 @@ def aggregate(known: Answer) -> Sheet:
         "its tasks. IDDM better: how often a run of IDDM beats one of the method on the same task. [95 % intervals: bootstrap "
         "within each task, absent where a task has a single seed.]"
     )
-    return Sheet(("method", "tasks", "runs", "IQM", "IDDM better"), tuple(rows), note)
+    return Sheet(("method", "tasks", "runs", "IQM", "IDDM better"), tuple(rows), note=note)
 
 
 def weights_of(cell: Cell) -> tuple[float, float]:
@@ -69,7 +69,7 @@ def weights(known: Answer) -> Sheet:
         for cell in known.cells
         for p, s in [weights_of(cell)]
     )
-    return Sheet(("λ_p", "λ_s", "return", "paper"), rows, f"HalfCheetah. {OVER_SEEDS}")
+    return Sheet(("λ_p", "λ_s", "return", "paper"), rows, note=f"HalfCheetah. {OVER_SEEDS}")
 
 
 def grid(known: Answer) -> Sheet:
@@ -81,7 +81,7 @@ def grid(known: Answer) -> Sheet:
 
     rows = tuple((f"λ_p = {p:g}", *(value((p, s)) for s in LAMBDA_S)) for p in LAMBDA_P)
     seeds = sorted({cell.spread.seeds for cell in known.cells})
-    return Sheet(("", *(f"λ_s = {s:g}" for s in LAMBDA_S)), rows, f"HalfCheetah. Mean over seeds ({_range(seeds)}).")
+    return Sheet(("", *(f"λ_s = {s:g}" for s in LAMBDA_S)), rows, note=f"HalfCheetah. Mean over seeds ({_range(seeds)}).")
 
 
 def _range(seeds: Sequence[int]) -> str:
@@ -114,7 +114,7 @@ def demos(known: Answer) -> Sheet:
         for much in dict.fromkeys(amount(cell) for cell in cells if cell.spec.task == task)
     )
     note = "Normalised score (random actions 0 %, expert 100 %): IQM over seeds [95 % interval] (number of seeds)."
-    return Sheet(("task", "demonstrations", *map(name_of, methods)), rows, note)
+    return Sheet(("task", "demonstrations", *map(name_of, methods)), rows, 2, note)
 
 
 def absorbing(known: Answer) -> Sheet:
@@ -128,7 +128,7 @@ def absorbing(known: Answer) -> Sheet:
         )
         for task, method in dict.fromkeys((cell.spec.task, cell.spec.method) for cell in known.cells)
     )
-    return Sheet(("task", "method", "without", "with absorbing states"), rows, OVER_SEEDS)
+    return Sheet(("task", "method", "without", "with absorbing states"), rows, 2, OVER_SEEDS)
 
 
 def every_cell(known: Answer) -> Sheet:
@@ -136,10 +136,10 @@ def every_cell(known: Answer) -> Sheet:
     rows = []
     for cell in known.cells:
         middle = iqm(cell.means)
-        interval = f"{figure(middle.value)} [{figure(middle.low)}, {figure(middle.high)}]"
+        interval = f" [{figure(middle.low)}, {figure(middle.high)}]" if middle.low == middle.low else ""
         what = cell.spec.flags or "default settings"
-        rows.append((cell.spec.task, name_of(cell.spec.method), what, over_seeds(cell.spread), interval))
-    return Sheet(("task", "method", "settings", "mean ± deviation (seeds)", "IQM [95 % interval]"), tuple(rows))
+        rows.append((cell.spec.task, name_of(cell.spec.method), what, over_seeds(cell.spread), figure(middle.value) + interval))
+    return Sheet(("task", "method", "settings", "mean ± deviation (seeds)", "IQM [95 % interval]"), tuple(rows), 3)
 
 
 TABLES: dict[str, tuple[str, Callable[[Answer], Sheet]]] = {
