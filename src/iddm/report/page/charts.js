@@ -166,9 +166,9 @@ for (const [id, charts] of Object.entries(data.charts)) {
 const drawAll = () => figures.forEach(([figure, chart]) => draw(figure, chart));
 document.querySelectorAll(".switches").forEach(addSwitches);
 addEventListener("hashchange", () => { readAddress(); drawAll(); });
-let drawnAt = 0;
+readAddress();
+drawAll();
+let drawnAt = document.body.clientWidth;
 new ResizeObserver(() => {
   if (document.body.clientWidth !== drawnAt) { drawnAt = document.body.clientWidth; drawAll(); }
 }).observe(document.body);
-readAddress();
-drawAll();
