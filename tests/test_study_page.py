@@ -98,7 +98,7 @@ def test_mean_over_seeds_is_taken_where_all_seeds_have_points() -> None:
     assert found["x"] == [5, 10, 15]
     assert found["mean"] == [10.0, 10.0, 10.0]
     assert (found["low"], found["high"]) == ([5.0, 10.0, 5.0], [15.0, 10.0, 15.0])
-    assert study_charts.line("bc", [[], []]) is None
+    assert study_charts.line("bc", [[], [(1, float("nan"))]]) is None
 
 
 def test_curves_leave_out_what_is_not_learned() -> None:

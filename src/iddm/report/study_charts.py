@@ -3,6 +3,7 @@
 import html
 from collections.abc import Iterable, Sequence
 from itertools import groupby
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ Points = Sequence[tuple[float, float]]
 
 def line(method: str, seeds: Sequence[Points]) -> dict[str, Any] | None:
     """A method's line: mean and range over seeds where all seeds have points, and each seed."""
-    seeds = [points for points in seeds if points]
+    seeds = [known for points in seeds if (known := sorted((x, y) for x, y in points if isfinite(y)))]
     if not seeds:
         return None
     first, last = max(points[0][0] for points in seeds), min(points[-1][0] for points in seeds)
@@ -45,7 +46,7 @@ def curves(known: Answer, results: Results) -> list[dict[str, Any]]:
         marks = [
             {"label": "expert" if method == EXPERT else "random", "value": round(cell.spread.mean, 3)}
             for method in (EXPERT, "random")
-            if (cell := known.find(task, method))
+            if (cell := known.find(task, method)) and isfinite(cell.spread.mean)
         ]
         if any(lines):
             charts.append({"title": task, "lines": [each for each in lines if each], "marks": marks, "percent": False})

@@ -85,7 +85,7 @@ def _headline(known: Answer) -> tuple[str, str]:
     sure = f"95 % interval {100 * estimate.low:.0f} to {100 * estimate.high:.0f} %"
     interval = sure if estimate.low == estimate.low else "too few seeds for an interval"
     lead = (
-        f"Interquartile mean over {sum(map(len, scores.values()))} runs of IDDM, {interval}. "
+        f"Interquartile mean over {_many(sum(map(len, scores.values())), 'run')} of IDDM, {interval}. "
         "Scores are normalised for each task: random actions are 0 %, the expert is 100 %."
     )
     if known.quick:
@@ -100,11 +100,21 @@ def _facts(results: Results) -> str:
         if row.method != EXPERT:
             seeds.setdefault((row.task, row.method, row.settings), set()).add(row.seed)
     counts = [len(some) for some in seeds.values()] or [0]
-    several = f"{min(counts)} to {max(counts)}" if min(counts) < max(counts) else str(counts[0])
-    hours = sum(float(o.about.get("seconds") or 0) for o in results.outcomes.values()) / 3600
-    tasks, methods = len({row.task for row in rows}), len({row.method for row in rows})
-    seeds_each = f"{several} seed{'' if several == '1' else 's'} a cell"
-    return f"{len(rows)} runs · {tasks} tasks · {methods} methods · {seeds_each} · {hours:,.1f} hours of computing"
+    several = f"{min(counts)} to " if min(counts) < max(counts) else ""
+    seconds = [o.about.get("seconds") for o in results.outcomes.values()]
+    minutes = sum(some for some in seconds if isinstance(some, int | float)) / 60
+    parts = (
+        _many(len(rows), "run"),
+        _many(len({row.task for row in rows}), "task"),
+        _many(len({row.method for row in rows}), "method"),
+        f"{several}{_many(max(counts), 'seed')} a cell",
+        f"{minutes / 60:,.1f} hours of computing" if minutes >= 60 else f"{minutes:.0f} minutes of computing",
+    )
+    return " · ".join(parts)
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _section(title: str, words: str, *parts: str) -> str:
