@@ -1,0 +1,167 @@
+"""The tables of the studies, beside the paper's figures."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from iddm.experiments import paper
+from iddm.experiments.cells import Answer, Cell, answer
+from iddm.experiments.results import Results
+from iddm.experiments.specs import EXPERT, LAMBDA_P, LAMBDA_S, STUDIES
+from iddm.experiments.statistics import aggregate_iqm, iqm, probability_of_improvement
+from iddm.report.sheets import NOTHING, Sheet, figure, lines, name_of, over_seeds, papers, share
+
+OVER_SEEDS = "Mean ± standard deviation over seeds (number of seeds)."
+QUICK = "Made with --quick: a look at the machinery, not at results."
+COMPACT = ("random", "none", "gaifo", "iddm", "gail", EXPERT)
+
+
+def table2(known: Answer) -> Sheet:
+    """Every method on every task, and the paper's figures below ours."""
+    tasks = known.tasks
+
+    def cell(task: str, method: str) -> str:
+        found = known.find(task, method)
+        return lines(over_seeds(found.spread) if found else NOTHING, papers(paper.TABLE_2.get(method, {}).get(task)))
+
+    rows = tuple((name_of(method), *(cell(task, method) for task in tasks)) for method in known.methods)
+    return Sheet(("method", *tasks), rows, note=OVER_SEEDS)
+
+
+def compact(known: Answer) -> Sheet:
+    """A few rows of Table 2."""
+    tasks = known.tasks
+    rows = [
+        (name_of(method), *(over_seeds(found.spread) if (found := known.find(task, method)) else NOTHING for task in tasks))
+        for method in COMPACT
+        if method in known.methods
+    ]
+    theirs = (paper.TABLE_2["iddm"].get(task) for task in tasks)
+    rows.append(("IDDM in the paper", *("{:,.1f} ± {:,.1f}".format(*pair) if pair else NOTHING for pair in theirs)))
+    return Sheet(("method", *tasks), tuple(rows), note=OVER_SEEDS)
+
+
+def aggregate(known: Answer) -> Sheet:
+    """Every method over all its tasks."""
+    scores = {method: by_task for method, by_task in known.scores.items() if by_task and method not in ("random", EXPERT)}
+    ours = scores.get("iddm", {})
+    rows = []
+    for method, by_task in scores.items():
+        better = None if method == "iddm" else probability_of_improvement(ours, by_task)
+        runs = sum(map(len, by_task.values()))
+        rows.append((name_of(method), str(len(by_task)), str(runs), share(aggregate_iqm(by_task)), share(better)))
+    note = (
+        "Scores are normalised (random actions 0 %, expert 100 %). IQM: the mean of the middle half of a method's runs on all "
+        "its tasks. IDDM better: how often a run of IDDM beats one of the method on the same task. [95 % intervals: bootstrap "
+        "within each task, absent where a task has a single seed.]"
+    )
+    return Sheet(("method", "tasks", "runs", "IQM", "IDDM better"), tuple(rows), note=note)
+
+
+def weights_of(cell: Cell) -> tuple[float, float]:
+    """(λ_p, λ_s)"""
+    return cell.setting("entropy.weight"), cell.setting("mi.weight")
+
+
+def weights(known: Answer) -> Sheet:
+    """Results by λ_p and λ_s."""
+    rows = tuple(
+        (f"{p:g}", f"{s:g}", over_seeds(cell.spread), papers(paper.WEIGHTS.get((p, s))).removeprefix("paper ") or NOTHING)
+        for cell in known.cells
+        for p, s in [weights_of(cell)]
+    )
+    return Sheet(("λ_p", "λ_s", "return", "paper"), rows, note=f"HalfCheetah. {OVER_SEEDS}")
+
+
+def grid(known: Answer) -> Sheet:
+    """Results with λ_p down and λ_s across."""
+    found = {weights_of(cell): cell for cell in known.cells}
+
+    def value(pair: tuple[float, float]) -> str:
+        return lines(figure(found[pair].spread.mean) if pair in found else NOTHING, papers(paper.WEIGHTS.get(pair)))
+
+    rows = tuple((f"λ_p = {p:g}", *(value((p, s)) for s in LAMBDA_S)) for p in LAMBDA_P)
+    seeds = sorted({cell.spread.seeds for cell in known.cells})
+    return Sheet(("", *(f"λ_s = {s:g}" for s in LAMBDA_S)), rows, note=f"HalfCheetah. Mean over seeds ({_range(seeds)}).")
+
+
+def _range(seeds: Sequence[int]) -> str:
+    few, many = min(seeds), max(seeds)
+    return f"{few} a cell" if few == many else f"{few} to {many} a cell"
+
+
+def amount(cell: Cell) -> str:
+    """How many demonstrations, in words."""
+    pairs, episodes = cell.setting("demo_transitions"), cell.setting("demo_episodes")
+    if pairs is not None:
+        return f"{pairs} pairs"
+    return "all ten" if episodes is None else f"{episodes} episode{'s' if episodes > 1 else ''}"
+
+
+def demos(known: Answer) -> Sheet:
+    """Normalised scores by the number of demonstrations."""
+    cells = [cell for cell in known.cells if cell.spec.method not in ("random", EXPERT)]
+    methods = list(dict.fromkeys(cell.spec.method for cell in cells))
+    found = {(cell.spec.task, amount(cell), cell.spec.method): cell for cell in cells}
+
+    def value(task: str, much: str, method: str) -> str:
+        cell = found.get((task, much, method))
+        scores = known.normalised({task: cell}) if cell else {}
+        return share(aggregate_iqm(scores)) + f" ({len(scores[task])})" if scores else NOTHING
+
+    rows = tuple(
+        (task, much, *(value(task, much, method) for method in methods))
+        for task in known.tasks
+        for much in dict.fromkeys(amount(cell) for cell in cells if cell.spec.task == task)
+    )
+    note = "Normalised score (random actions 0 %, expert 100 %): IQM over seeds [95 % interval] (number of seeds)."
+    return Sheet(("task", "demonstrations", *map(name_of, methods)), rows, 2, note)
+
+
+def absorbing(known: Answer) -> Sheet:
+    """Results without and with absorbing states."""
+    found = {(cell.spec.task, cell.spec.method, cell.setting("adversarial.absorbing")): cell for cell in known.cells}
+    rows = tuple(
+        (
+            task,
+            name_of(method),
+            *(over_seeds(found[key].spread) if (key := (task, method, on)) in found else NOTHING for on in (False, True)),
+        )
+        for task, method in dict.fromkeys((cell.spec.task, cell.spec.method) for cell in known.cells)
+    )
+    return Sheet(("task", "method", "without", "with absorbing states"), rows, 2, OVER_SEEDS)
+
+
+def every_cell(known: Answer) -> Sheet:
+    """Each cell on a line of its own, with its interquartile mean."""
+    rows = []
+    for cell in known.cells:
+        middle = iqm(cell.means)
+        interval = f" [{figure(middle.low)}, {figure(middle.high)}]" if middle.low == middle.low else ""
+        what = cell.spec.flags or "default settings"
+        rows.append((cell.spec.task, name_of(cell.spec.method), what, over_seeds(cell.spread), figure(middle.value) + interval))
+    return Sheet(("task", "method", "settings", "mean ± deviation (seeds)", "IQM [95 % interval]"), tuple(rows), 3)
+
+
+TABLES: dict[str, tuple[str, Callable[[Answer], Sheet]]] = {
+    "table2": ("table2", table2),
+    "aggregate": ("table2", aggregate),
+    "demos": ("demos", demos),
+    "lambda_p": ("lambda_p", weights),
+    "lambda_s": ("lambda_s", weights),
+    "grid": ("grid", grid),
+    "absorbing": ("absorbing", absorbing),
+    "compact": ("table2", compact),
+}
+"""Every table: the study it shows, and how it is made."""
+
+
+def tables(results: Results) -> dict[str, Sheet]:
+    """The tables of which there is something to show."""
+    answers = {name: answer(results, STUDIES[name]) for name in {study for study, _ in TABLES.values()}}
+    made = {}
+    for name, (study, make) in TABLES.items():
+        known = answers[study]
+        sheet = make(known) if known.says_something else None
+        if sheet and sheet.rows:
+            made[name] = replace(sheet, note=f"{QUICK} {sheet.note}") if known.quick else sheet
+    return made
