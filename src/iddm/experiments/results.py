@@ -97,11 +97,12 @@ class Results:
 
     def with_outcomes(self, new: Iterable[Outcome]) -> "Results":
         merged = self.outcomes | {outcome.result.name: outcome for outcome in new}
-        order = sorted(merged.values(), key=lambda o: (o.result.task, o.result.method, o.result.command, o.result.name))
+        order = sorted(
+            merged.values(), key=lambda o: (o.result.task, o.result.method, o.result.settings, o.result.seed, o.result.name)
+        )
         return Results({outcome.result.name: outcome for outcome in order})
 
     def save(self, directory: Path) -> None:
-        write_whole(directory / "runs.csv", _to_csv([asdict(row) for row in self.rows], [f.name for f in fields(Result)]))
         points = [
             {"name": name, "steps": steps, "episode_return": value}
             for name, outcome in self.outcomes.items()
@@ -110,6 +111,9 @@ class Results:
         write_whole(directory / "curves.csv", _to_csv(points, ["name", "steps", "episode_return"]))
         about = {name: outcome.about for name, outcome in self.outcomes.items()}
         write_whole(directory / "about.json", json.dumps(about, indent=2) + "\n")
+        write_whole(
+            directory / "runs.csv", _to_csv([asdict(row) for row in self.rows], [f.name for f in fields(Result)])
+        )  # last: it says what there is
 
     @staticmethod
     def load(directory: Path) -> "Results":
@@ -117,7 +121,7 @@ class Results:
         if not (directory / "runs.csv").exists():
             return Results({})
         try:
-            about = json.loads((directory / "about.json").read_text())
+            about = dict(json.loads((directory / "about.json").read_text()))
             curves: dict[str, list[tuple[int, float]]] = {}
             for point in _from_csv(directory / "curves.csv"):
                 curves.setdefault(point["name"], []).append((int(point["steps"]), float(point["episode_return"])))
