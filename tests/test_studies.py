@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from iddm.cli import main
+from iddm.commands.learning import train_flags
 from iddm.errors import UserError
 from iddm.experiments.pool import in_parallel
 from iddm.experiments.ray_pool import on_ray
@@ -45,11 +46,9 @@ def test_every_run_of_every_study_has_a_config_and_a_name_of_its_own() -> None:
 
 
 def test_a_runs_command_makes_its_config() -> None:
-    from iddm.cli import _train_flags
-
     for spec in {spec.flags: spec for study in STUDIES.values() for spec in study.runs(seeds=1)}.values():
         if spec.method != EXPERT:
-            assert _train_flags(spec.command.split()[2:])[0] == spec.config
+            assert train_flags(spec.command.split()[2:])[0] == spec.config
 
 
 def test_table_2_has_the_papers_methods_on_its_six_tasks_and_no_deepmimic_on_cartpole() -> None:

@@ -1,15 +1,60 @@
-"""`iddm study`: the paper's studies."""
+"""`iddm theory`, `toy` and `study`: the paper's theorems and studies."""
 
 import dataclasses
 from pathlib import Path
 from typing import Any
 
 import tyro
-from rich.console import Console
 
+from iddm.commands.console import OUT
 from iddm.errors import UserError
 
-OUT = Console(soft_wrap=True)
+
+def theory_command(args: list[str]) -> None:
+    """Check the paper's theorems on finite examples, exactly."""
+    from iddm.theory.report import print_theory, theory_report
+
+    given = tyro.cli(_Theory, args=args, prog="iddm theory")
+    print_theory(theory_report(given.seed), OUT)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Theory:
+    seed: int = 0
+    """Seed of the random examples."""
+
+
+@dataclasses.dataclass(frozen=True)
+class _Toy:
+    seeds: int = 5
+    """Number of seeds, counted from 0; each has an expert of its own."""
+    choices: tuple[int, ...] = (1, 2, 4, 11)
+    """How many equal choices each move has."""
+    steps: int | None = None
+    """Environment steps of every run, for a quick look; without it, the study's own."""
+    workers: int | None = None
+    """Processes side by side; without it, one for each core."""
+    out: Path = Path("results/toy")
+    """Directory of the table and the figures."""
+    runs: Path = Path("runs/toy")
+    """Directory of the runs; those that are there are not done again."""
+
+
+def toy_command(args: list[str]) -> None:
+    """The paper's Gridworld study: who reaches the target, and how far each is from the expert, exactly."""
+    given = tyro.cli(_Toy, args=args, prog="iddm toy")
+    from iddm.experiments.toy import ToyRow, toy_study
+    from iddm.report.toy_study import report_toy
+
+    def show(cell: list[ToyRow]) -> None:
+        for row in cell:
+            OUT.print(
+                f"n = {row.num_choices:>2}  seed {row.seed}  {row.method:<6}  return {row.expected_return:7.1f}  "
+                f"reaches the target {100 * row.success:5.1f} %  disagreement {row.disagreement:.3f}",
+                highlight=False,
+            )
+
+    report_toy(toy_study(given.seeds, given.choices, given.out, given.runs, given.steps, given.workers, show), given.out, OUT)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,8 +127,6 @@ def _pool(where: str) -> Any:
 
 def _toy(given: _Study) -> int:
     """The Gridworld study has its own measures, and its own command."""
-    from iddm.cli import toy_command
-
     flags = {
         "--seeds": given.seeds or (1 if given.quick else None),
         "--steps": 4_096 if given.quick else None,
