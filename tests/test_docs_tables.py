@@ -79,7 +79,7 @@ def test_table2_sets_the_papers_figures_below_ours_and_marks_controls() -> None:
 
 def test_only_studies_with_results_have_tables() -> None:
     assert set(tables(made_up.results(["absorbing"], seeds=2))) == {"absorbing", "table2", "compact"}  # the defaults are shared
-    assert set(tables(made_up.results(["table2"], seeds=2))) == {"table2", "aggregate", "compact"}
+    assert set(tables(made_up.results(["table2"], seeds=2))) == {"table2", "aggregate", "experts", "compact"}
     assert tables(made_up.results(["table2"], only=["random", "expert"])) == {}
 
 

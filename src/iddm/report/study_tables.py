@@ -6,7 +6,7 @@ from dataclasses import replace
 from iddm.experiments import paper
 from iddm.experiments.cells import Answer, Cell, answer
 from iddm.experiments.results import Results
-from iddm.experiments.specs import EXPERT, LAMBDA_P, LAMBDA_S, STUDIES
+from iddm.experiments.specs import EPISODES, EXPERT, LAMBDA_P, LAMBDA_S, STUDIES
 from iddm.experiments.statistics import aggregate_iqm, iqm, probability_of_improvement
 from iddm.report.sheets import NOTHING, Sheet, figure, lines, name_of, over_seeds, papers, share
 
@@ -25,6 +25,22 @@ def table2(known: Answer) -> Sheet:
 
     rows = tuple((name_of(method), *(cell(task, method) for task in tasks)) for method in known.methods)
     return Sheet(("method", *tasks), rows, note=OVER_SEEDS)
+
+
+def experts(known: Answer) -> Sheet:
+    """The bundled experts, and the command that makes each."""
+    rows = tuple(
+        (
+            task,
+            f"`iddm expert {task}`",
+            f"{figure(found.results[0].mean)} ± {figure(found.results[0].std)}",
+            papers(paper.TABLE_2[EXPERT].get(task)).removeprefix("paper ") or NOTHING,
+        )
+        for task in known.tasks
+        if (found := known.find(task, EXPERT))
+    )
+    note = f"Mean ± deviation over {EPISODES} episodes of the most likely action."
+    return Sheet(("task", "command", "return", "paper's expert"), rows, 2, note)
 
 
 def compact(known: Answer) -> Sheet:
@@ -145,6 +161,8 @@ def every_cell(known: Answer) -> Sheet:
 TABLES: dict[str, tuple[str, Callable[[Answer], Sheet]]] = {
     "table2": ("table2", table2),
     "aggregate": ("table2", aggregate),
+    "experts": ("table2", experts),
+    "ant": ("ant", table2),
     "demos": ("demos", demos),
     "lambda_p": ("lambda_p", weights),
     "lambda_s": ("lambda_s", weights),
