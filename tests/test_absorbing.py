@@ -14,7 +14,7 @@ from iddm.errors import UserError
 from iddm.expert import with_episodes
 from iddm.ppo import gae
 from iddm.rewards import Adversarial
-from iddm.rewards.absorbing import after_the_end, agent_share, expert_share, expert_with_ends, with_ends
+from iddm.rewards.absorbing import after_the_end, agent_share, expert_share, with_ends
 from iddm.rollout import ExpertData
 from iddm.training import train
 
@@ -53,10 +53,13 @@ def test_episodes_shorter_than_the_limit_ended_unless_the_file_says_otherwise() 
 
 
 def test_terminal_rows_of_the_demonstrations_are_the_absorbing_state() -> None:
-    expert = expert_with_ends(demos_of([4, 10], limit=10))
-    np.testing.assert_array_equal(expert.rows[4], [0, 0, 0, 1])
-    assert expert.rows[:, -1].sum() == 1
-    assert expert.sample(jax.random.PRNGKey(0), 500).s[:, -1].max() == 0
+    expert, key = demos_of([4, 10], limit=10), jax.random.PRNGKey(0)
+    plain, ends = expert.sample(key, 500), expert.ends(key, 500)
+    shown = with_ends(plain, ends)
+    np.testing.assert_array_equal(ends, (plain.s_next == expert.rows[4]).all(-1))
+    assert 0 < ends.sum() < 100
+    np.testing.assert_array_equal(shown.s_next[ends], jnp.tile(jnp.array([0.0, 0, 0, 1]), (int(ends.sum()), 1)))
+    assert shown.s[:, -1].max() == 0
 
 
 def test_agents_share_counts_the_steps_that_terminated_episodes_left_unused() -> None:

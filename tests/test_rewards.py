@@ -167,7 +167,8 @@ class Compare(Term):
     name: ClassVar[str] = "compare"
 
     def update(self, state, agent, expert, key):
-        return state, {"gap": jnp.abs(agent.transitions.s - expert.rows[:-1]).max()}
+        drawn, own = expert.sample(key, 200).s, agent.transitions.s
+        return state, {"gap": jnp.abs(drawn[:, None] - own[None]).max(-1).min(1).max()}
 
     def reward(self, state, agent, key):
         return agent.env_reward

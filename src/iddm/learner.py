@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -55,6 +56,62 @@ def _init_state(config: Config, obs_size: int, space: ActionSpace, key: PRNGKeyA
 Iterate = Callable[[TrainState, Rollout, ExpertData | None, PRNGKeyArray, float], tuple[TrainState, dict[str, Array]]]
 
 
+class Seen(NamedTuple):
+    """A rollout as the networks see it: its T·N rows, flat."""
+
+    s: Float[Array, "rows obs"]
+    """On the agent's scale, for policy and value."""
+    s_next: Float[Array, "rows obs"]
+    action: Array
+    agent: AgentBatch
+    """On the scale of agent and expert together, for the reward terms."""
+    expert: ExpertData | None
+    """The demonstrations on the same scale."""
+
+
+class Paid(NamedTuple):
+    """What the reward terms learned and pay."""
+
+    terms: dict[str, PyTree]
+    reward: Float[Array, " rows"]
+    absorbing_reward: Float[Array, ""] | float
+    """For each step after a terminal state."""
+    metrics: dict[str, Array]
+    finite: dict[str, Array]
+
+
+def see(state: TrainState, rollout: Rollout, expert: ExpertData | None) -> Seen:
+    """Put a rollout and the demonstrations on the scales of the networks that see them."""
+    flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), rollout)
+    own, mixture = state.normaliser.own, state.normaliser.mixture
+    s, s_next = own(flat.obs), own(flat.next_obs)
+    log_prob = state.policy.log_prob(s, flat.action)
+    transitions = Transitions(mixture(flat.obs), state.policy.features(flat.action), mixture(flat.next_obs))
+    if expert is not None:
+        transitions = show(transitions, None if flat.past is None else mixture(flat.past), expert.columns)
+    tracked = None if expert is None else expert.at(flat.step + 1)
+    valid, next_obs = flat.valid.astype(float), jnp.asarray(flat.next_obs)
+    agent = AgentBatch(transitions, log_prob, flat.env_reward, valid, flat.terminated, flat.step, next_obs, tracked)
+    shown = None if expert is None else expert.scaled(partial(state.normaliser.mixture_of, columns=expert.columns))
+    return Seen(s, s_next, flat.action, agent, shown)
+
+
+def pay(config: Config, terms: dict[str, PyTree], seen: Seen, key: PRNGKeyArray) -> Paid:
+    """Update every reward term on the rollout, then let it pay; the rewards add up."""
+    agent, keys = seen.agent, iter(jax.random.split(key, 2 * len(config.terms) + 1))
+    paid = Paid({}, jnp.zeros(len(agent.valid)), 0.0, {}, {})
+    for name, term in config.terms.items():
+        paid.terms[name], learned = term.update(terms[name], agent, seen.expert, next(keys))
+        reward = term.reward(paid.terms[name], agent, next(keys))
+        paid.metrics.update({f"{name}/{key}": x for key, x in learned.items()})
+        paid.metrics[f"{name}/reward"] = _mean(reward, agent.valid)
+        paid.metrics[f"{name}/reward_std"] = jnp.sqrt(_variance(reward, agent.valid))
+        paid.finite[name] = _all_finite((paid.terms[name], reward))
+        absorbing_reward = paid.absorbing_reward + term.absorbing_reward(paid.terms[name], agent)
+        paid = paid._replace(reward=paid.reward + reward, absorbing_reward=absorbing_reward)
+    return paid
+
+
 def make_iteration(config: Config) -> Iterate:
     """Algorithm 1's body: update the MI estimator and the discriminator on the rollout, then the policy.
 
@@ -64,70 +121,45 @@ def make_iteration(config: Config) -> Iterate:
     def iterate(
         state: TrainState, rollout: Rollout, expert: ExpertData | None, key: PRNGKeyArray, left: Array
     ) -> tuple[TrainState, dict[str, Array]]:
-        keys = iter(jax.random.split(key, 2 * len(config.terms) + 1))
-        shape = rollout.env_reward.shape
-        flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), rollout)
-        own, mixture = state.normaliser.own, state.normaliser.mixture
-        s, s_next = own(flat.obs), own(flat.next_obs)
-        log_prob = state.policy.log_prob(s, flat.action)
-        valid = flat.valid.astype(float)
-        transitions = Transitions(mixture(flat.obs), state.policy.features(flat.action), mixture(flat.next_obs))
-        if expert is not None:
-            transitions = show(transitions, None if flat.past is None else mixture(flat.past), expert.columns)
-        tracked = None if expert is None else expert.at(flat.step + 1)
-        agent = AgentBatch(
-            transitions, log_prob, flat.env_reward, valid, flat.terminated, flat.step, jnp.asarray(flat.next_obs), tracked
-        )
-        shown = None if expert is None else expert.scaled(partial(state.normaliser.mixture_of, columns=expert.columns))
+        seen = see(state, rollout, expert)
+        paid = pay(config, state.terms, seen, key)
+        shape, valid = rollout.env_reward.shape, seen.agent.valid
 
-        reward = jnp.zeros(shape[0] * shape[1])
-        absorbed = 0.0  # pay for each step after a terminal state
-        terms, metrics, finite = {}, {}, {}
-        for name, term in config.terms.items():
-            terms[name], learned = term.update(state.terms[name], agent, shown, next(keys))
-            paid = term.reward(terms[name], agent, next(keys))
-            metrics |= {f"{name}/{key}": x for key, x in learned.items()}
-            metrics[f"{name}/reward"] = _mean(paid, valid)
-            metrics[f"{name}/reward_std"] = jnp.sqrt(_variance(paid, valid))
-            finite[name] = _all_finite((terms[name], paid))
-            reward = reward + paid
-            absorbed = absorbed + term.absorbing_reward(terms[name], agent)
-
-        value, next_value = state.value(jnp.concatenate([s, s_next])).reshape(2, *shape)
+        value, next_value = state.value(jnp.concatenate([seen.s, seen.s_next])).reshape(2, *shape)
         terminated = jnp.asarray(rollout.terminated)
         boundary = terminated | rollout.truncated | ~rollout.valid
         advantage = gae(
-            reward.reshape(shape),
+            paid.reward.reshape(shape),
             value,
             next_value,
             terminated,
             boundary,
             config.ppo.discount,
             config.ppo.gae_decay,
-            terminal_value=absorbed / (1 - config.ppo.discount),
+            terminal_value=paid.absorbing_reward / (1 - config.ppo.discount),
         ).reshape(-1)
         target = advantage + value.reshape(-1)
         value_function = state.value.follow(target, valid)
         centred = advantage - _mean(advantage, valid)
         advantage = centred / jnp.sqrt(_mean(centred**2, valid) + 1e-8)
 
-        batch = PPOBatch(s, flat.action, log_prob, advantage, value_function.normalise(target), valid)
+        batch = PPOBatch(seen.s, seen.action, seen.agent.log_prob, advantage, value_function.normalise(target), valid)
         (policy, net), opt_state, learned = ppo_update(
             (state.policy, value_function.net),
             state.opt_state,
             batch,
-            next(keys),
+            jax.random.split(key, 2 * len(config.terms) + 1)[-1],
             config.ppo.learning_rate * (left if config.ppo.anneal else jnp.ones(())),
             config.ppo,
         )
-        metrics |= {f"ppo/{key}": x for key, x in learned.items()}
-        metrics["ppo/entropy"] = _mean(state.policy.entropy(s), valid)
+        metrics = paid.metrics | {f"ppo/{key}": x for key, x in learned.items()}
+        metrics["ppo/entropy"] = _mean(state.policy.entropy(seen.s), valid)
         metrics["ppo/explained_variance"] = 1 - _mean(centred**2, valid) / _variance(target, valid)
-        finite["policy"], finite["value"] = _all_finite(policy), _all_finite(net)
+        finite = paid.finite | {"policy": _all_finite(policy), "value": _all_finite(net)}
 
         value_function = eqx.tree_at(lambda v: v.net, value_function, net)
-        normaliser = state.normaliser.update(flat.obs, valid)
-        state = TrainState(policy, value_function, opt_state, normaliser, terms)
+        normaliser = state.normaliser.update(jnp.asarray(rollout.obs).reshape(-1, rollout.obs.shape[-1]), valid)
+        state = TrainState(policy, value_function, opt_state, normaliser, paid.terms)
         return state, metrics | {f"finite/{name}": ok for name, ok in finite.items()}
 
     return jax.jit(iterate, donate_argnums=0)

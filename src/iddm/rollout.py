@@ -151,6 +151,8 @@ class ExpertData(NamedTuple):
     """The rows that a discriminator is shown before each successor, oldest first; None where that is the one before it."""
     columns: Int[Array, " shown"] | None = None
     """Which of the environment's columns the rows hold; None for all."""
+    scale: Callable[[Array], Array] | None = None
+    """What puts rows on the scale of the networks that see them."""
 
     @property
     def shown(self) -> tuple[int, int]:
@@ -163,12 +165,24 @@ class ExpertData(NamedTuple):
         return None if self.first is None else self.first[jnp.minimum(time, self.first.shape[0] - 1)]
 
     def scaled(self, scale: Callable[[Array], Array]) -> "ExpertData":
-        return self._replace(rows=scale(self.rows))
+        """The same rows, put on this scale as they are drawn: what an iteration costs does not grow with their number."""
+        return self._replace(scale=scale)
 
     def sample(self, key: PRNGKeyArray, n: int) -> Transitions:
         """`n` transitions, drawn independently."""
-        which = jax.random.randint(key, (n,), 0, self.starts.shape[0])
+        which = self._draw(key, n)
         i = self.starts[which]
         a = None if self.actions is None else self.actions[which]
-        past = None if self.past is None else self.rows[self.past[which]].reshape(n, -1)
-        return Transitions(self.rows[i], a, self.rows[i + 1], past)
+        past = None if self.past is None else self._read(self.past[which]).reshape(n, -1)
+        return Transitions(self._read(i), a, self._read(i + 1), past)
+
+    def ends(self, key: PRNGKeyArray, n: int) -> Bool[Array, " n"]:
+        """Whether the successors that `sample` draws with this key are terminal states."""
+        assert self.terminal is not None
+        return self.terminal[self.starts[self._draw(key, n)] + 1]
+
+    def _draw(self, key: PRNGKeyArray, n: int) -> Int[Array, " n"]:
+        return jax.random.randint(key, (n,), 0, self.starts.shape[0])
+
+    def _read(self, rows: Int[Array, "..."]) -> Float[Array, "... obs"]:
+        return self.rows[rows] if self.scale is None else self.scale(self.rows[rows])

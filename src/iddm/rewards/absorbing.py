@@ -22,12 +22,6 @@ def with_ends(rows: Transitions, terminated: Bool[Array, " rows"]) -> Transition
     return Transitions(flagged(rows.s, False), rows.a, flagged(rows.s_next, terminated))
 
 
-def expert_with_ends(expert: ExpertData) -> ExpertData:
-    """The demonstrations with flags; a terminal row is nobody's s, so it can become the absorbing state in place."""
-    assert expert.terminal is not None
-    return expert._replace(rows=flagged(expert.rows, expert.terminal))
-
-
 def after_the_end(rows: Transitions) -> Transitions:
     """One row: from the absorbing state to itself, with an action of zeros."""
     s, a = jnp.zeros_like(rows.s[:1]), None if rows.a is None else jnp.zeros_like(rows.a[:1])

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 from iddm.envs import EnvShape
 from iddm.errors import UserError
 from iddm.nets import MLP
-from iddm.rewards.absorbing import after_the_end, agent_share, expert_share, expert_with_ends, with_ends
+from iddm.rewards.absorbing import after_the_end, agent_share, expert_share, with_ends
 from iddm.rewards.term import Metrics, Term
 from iddm.rollout import AgentBatch, ExpertData, Transitions
 
@@ -104,7 +104,6 @@ class Adversarial(Term):
             shares = expert_share(expert), agent_share(agent, expert.limit)
             ended = after_the_end(agent.transitions).inputs(self.sees)
             agent = agent._replace(transitions=with_ends(agent.transitions, agent.terminated))
-            expert = expert_with_ends(expert)
 
         def with_ended(x: Array, share: Array | float, key: PRNGKeyArray) -> Array:
             """Put a row from after the end in the place of each row with this probability."""
@@ -126,7 +125,10 @@ class Adversarial(Term):
         def step(state: PyTree, key: PRNGKeyArray) -> tuple[PyTree, Metrics]:
             net, opt_state = state
             k_expert, k_agent, k_mix = jax.random.split(key, 3)
-            x_expert = expert.sample(k_expert, self.batch_size).shown(self.sees)
+            demonstrated = expert.sample(k_expert, self.batch_size)
+            if self.absorbing:
+                demonstrated = with_ends(demonstrated, expert.ends(k_expert, self.batch_size))
+            x_expert = demonstrated.shown(self.sees)
             x_agent = agent.sample(k_agent, self.batch_size).shown(self.sees)
             x_expert = with_ended(x_expert, shares[0], jax.random.fold_in(k_expert, 1))
             x_agent = with_ended(x_agent, shares[1], jax.random.fold_in(k_agent, 1))
