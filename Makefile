@@ -24,6 +24,7 @@ check: $(VENV)/.ready
 	$(BIN)/basedpyright
 
 bench: $(VENV)/.ready
+	$(BIN)/python benchmarks/breakdown.py
 	$(BIN)/python benchmarks/throughput.py
 
 # Set-up, once: the stamp is newer than pyproject.toml exactly when the environment fits it.

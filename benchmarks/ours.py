@@ -18,10 +18,10 @@ def main() -> None:
     options.add_argument("--env", default="HalfCheetah-v5")
     options.add_argument("--demos", required=True)
     options.add_argument("--iterations", type=int, default=20)
-    options.add_argument("--threads", type=int, default=2)
+    options.add_argument("--cores", required=True, help="cores to stay on, for example 0,1")
     given = options.parse_args()
     if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: given.threads])
+        os.sched_setaffinity(0, {int(core) for core in given.cores.split(",")})  # before BLAS and XLA start their threads
     from iddm.training import train
 
     seconds: list[float] = []
