@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.machine import OtherLoad, machine_info, matmul_peak
+from benchmarks.machine import OtherLoad, all_cores, machine_info, matmul_peak, ways
 from iddm.experiments.provenance import commit
 from iddm.files import write_whole
 
@@ -135,9 +135,8 @@ def main() -> None:
         os.sched_setaffinity(0, {int(core) for core in given.cores.split(",")})  # before BLAS and XLA start their threads
         print(json.dumps(measure(*given.measure)))
         return
-    cores = sorted(os.sched_getaffinity(0))
-    modes = {f"1 process, {len(cores)} threads": [cores], f"{len(cores)} processes, 1 thread": [[core] for core in cores]}
-    peak = {name: matmul_peak(len(groups[0])) for name, groups in modes.items()}
+    modes = ways(all_cores())
+    peak = {name: matmul_peak(groups) for name, groups in modes.items()}
     rows = []
     with OtherLoad() as other:
         for mode, groups in modes.items():

@@ -12,7 +12,7 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -21,30 +21,38 @@ SIZES = (1024, 2048)
 SECONDS_EACH = 1.0
 
 
-def matmul_peak(threads: int) -> float:
-    """GFLOP/s of the fastest square float32 product seen, NumPy's or JAX's, on `threads` cores.
+def matmul_peak(groups: Sequence[Sequence[int]]) -> float:
+    """GFLOP/s of the fastest square float32 product seen, NumPy's or JAX's, in a process on each group of cores at once.
 
-    Measured in a fresh process: BLAS and XLA choose their threads when they are loaded.
+    The mean over the processes: cores that work at the same time may share what makes one fast. Measured in fresh processes,
+    since BLAS and XLA choose their threads when they are loaded.
     """
-    return max(matmul_rates(threads).values())
+    rates = matmul_rates(groups)
+    return sum(max(each.values()) for each in rates) / len(rates)
 
 
-def matmul_rates(threads: int) -> dict[str, float]:
-    """GFLOP/s by library and size, as `matmul_peak` measures them."""
-    names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NPROC")
-    environment = {**os.environ, **dict.fromkeys(names, str(threads)), "JAX_PLATFORMS": "cpu"}
-    command = [sys.executable, str(Path(__file__).resolve()), "--measure", str(threads)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"the matmul peak could not be measured:\n{done.stderr[-2000:]}")
-    return json.loads(done.stdout.splitlines()[-1])
+def matmul_rates(groups: Sequence[Sequence[int]]) -> list[dict[str, float]]:
+    """GFLOP/s by library and size, as `matmul_peak` measures them, for each group."""
+    started = []
+    for group in groups:
+        names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NPROC")
+        environment = {**os.environ, **dict.fromkeys(names, str(len(group))), "JAX_PLATFORMS": "cpu"}
+        command = [sys.executable, str(Path(__file__).resolve()), "--measure", ",".join(map(str, group))]
+        started.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+    found = []
+    for process in started:
+        out, error = process.communicate()
+        if process.returncode:
+            raise RuntimeError(f"the matmul peak could not be measured:\n{error[-2000:]}")
+        found.append(json.loads(out.splitlines()[-1]))
+    return found
 
 
 def machine_info() -> dict[str, Any]:
     """What a reader needs to judge a measurement by."""
     return {
         "cpu": _cpu_model(),
-        "cores": len(_cores()),
+        "cores": len(all_cores()),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         "numpy": version("numpy"),
@@ -82,7 +90,7 @@ class OtherLoad:
         return float(sum(ticks) - idle), float(sum(ticks)), own
 
 
-def _cores() -> list[int]:
+def all_cores() -> list[int]:
     if hasattr(os, "sched_getaffinity"):
         return sorted(os.sched_getaffinity(0))
     return list(range(os.cpu_count() or 1))
@@ -98,13 +106,10 @@ def _cpu_model() -> str:
     return platform.processor() or platform.machine()
 
 
-def _measure(threads: int) -> dict[str, float]:
+def _measure(cores: Sequence[int]) -> dict[str, float]:
     """Runs in the fresh process: pin first, load the libraries after."""
-    cores = _cores()
-    if threads > len(cores):
-        raise SystemExit(f"{threads} threads asked for, but this process may use {len(cores)} cores")
     if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, cores[:threads])
+        os.sched_setaffinity(0, cores)
     import jax
     import numpy as np
 
@@ -131,14 +136,18 @@ def _best_rate(call: Callable[[], object], size: int) -> float:
             return round(2 * size**3 / best / 1e9, 1)
 
 
+def ways(cores: Sequence[int]) -> dict[str, list[list[int]]]:
+    """The two ways to use all cores: one process with a thread for each, or a single-thread process on each."""
+    return {f"1 process, {len(cores)} threads": [list(cores)], f"{len(cores)} processes, 1 thread": [[core] for core in cores]}
+
+
 if __name__ == "__main__":
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--measure", type=int, help=argparse.SUPPRESS)
-    measured_threads = arguments.parse_args().measure
-    if measured_threads:
-        print(json.dumps(_measure(measured_threads)))
+    arguments.add_argument("--measure", help=argparse.SUPPRESS)
+    measured = arguments.parse_args().measure
+    if measured:
+        print(json.dumps(_measure([int(core) for core in measured.split(",")])))
     else:
         print(json.dumps(machine_info()))
-        for count in range(1, len(_cores()) + 1):
-            rates = matmul_rates(count)
-            print(f"{count} threads: {max(rates.values())} GFLOP/s {rates}")
+        for way, groups in {"1 process, 1 thread": [all_cores()[:1]], **ways(all_cores())}.items():
+            print(f"{way}: {matmul_peak(groups):.0f} GFLOP/s a process")

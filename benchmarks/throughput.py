@@ -7,7 +7,6 @@ added). The figure is the median iteration. `make bench` runs it.
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -24,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.machine import OtherLoad, machine_info
+from benchmarks.machine import OtherLoad, all_cores, machine_info, ways
 from benchmarks.peers.run import run_peer
 from iddm.bundled import bundled_demos, with_expert_actions
 from iddm.demos import save_demos
@@ -58,8 +57,7 @@ def main() -> None:
     options.add_argument("--rounds", type=int, default=2)
     options.add_argument("--out", type=Path, default=Path("results/speed/throughput.json"))
     given = options.parse_args()
-    cores = sorted(os.sched_getaffinity(0))
-    modes = {f"1 process, {len(cores)} threads": [cores], f"{len(cores)} processes, 1 thread": [[core] for core in cores]}
+    modes = ways(all_cores())
     with tempfile.TemporaryDirectory() as folder:
         demos = Path(folder) / "demos.npz"
         save_demos(with_expert_actions(bundled_demos("HalfCheetah"), "HalfCheetah"), demos)

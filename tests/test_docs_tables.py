@@ -86,3 +86,9 @@ def test_only_studies_with_results_have_tables() -> None:
 def test_quick_runs_are_called_quick() -> None:
     sheets = tables(made_up.results(["table2"], seeds=1, quick=True))
     assert all("--quick" in sheet.note for sheet in sheets.values())
+
+
+def test_performance_page_agrees_with_the_committed_measurements() -> None:
+    from benchmarks.page import PAGE, written
+
+    assert PAGE.read_text() == written(), "make it anew: python benchmarks/page.py"

@@ -1,0 +1,92 @@
+"""Writes the tables of docs/performance.md from results/speed: `python benchmarks/page.py`. A test compares them."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from iddm.files import write_whole
+from iddm.report.docs import with_tables
+from iddm.report.sheets import Sheet, to_markdown
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "performance.md"
+NAMES = {"iddm": "IDDM", "gaifo": "GAIfO", "imitation_gail": "GAIL of imitation, with actions"}
+
+
+def throughput(found: dict[str, Any]) -> Sheet:
+    rows = tuple(
+        (mode, name, f"{value:,.0f}", f"{found['times_imitation'][mode][name]:.2f}")
+        for mode, by_name in found["steps_per_second"].items()
+        for name, value in by_name.items()
+    )
+    return Sheet(("", "", "env steps/s", "× imitation"), rows, 2, _origin(found))
+
+
+def breakdown(found: dict[str, Any]) -> Sheet:
+    parts = list(dict.fromkeys(part for row in found["rows"] for part in row["seconds"]))
+    rows = tuple(
+        (
+            row["mode"],
+            row["task"],
+            NAMES[row["method"]],
+            f"{row['steps_per_second']:,.0f}",
+            *(f"{1e3 * row['seconds'][part]:.0f}" if part in row["seconds"] else "" for part in parts),
+            f"{1e3 * row['iteration']:.0f}",
+            f"{1e3 * row['limit']:.0f}",
+            f"{100 * row['share']:.0f} %",
+        )
+        for row in found["rows"]
+    )
+    peaks = ", ".join(f"{x:.0f} GFLOP/s a process ({mode})" for mode, x in found["matmul_peak_gflops"].items())
+    columns = ("", "task", "method", "steps/s", *parts, "whole", "limit", "share")
+    return Sheet(columns, rows, 3, f"Milliseconds an iteration. Matmul peak: {peaks}. {_origin(found)}")
+
+
+def time_to_expert(found: dict[str, Any]) -> Sheet:
+    rows = tuple(
+        (
+            row["task"],
+            NAMES[row["contender"]],
+            str(row["seed"]),
+            f"{row['steps']:,}" if row["reached"] else f"not within {row['steps']:,}",
+            f"{row['seconds']:,.0f}",
+            f"{row['best']:,.0f}",
+            f"{row['target']:,.0f}",
+        )
+        for row in found["rows"]
+    )
+    return Sheet(("task", "", "seed", "steps", "seconds", "best return", "90 % of the expert"), rows, 2, _origin(found))
+
+
+def growth(found: dict[str, Any]) -> Sheet:
+    rows = tuple(
+        (axis, f"{point['x']:,}", f"{point['steps_per_second']:,.0f}", f"{point['memory_mb']:,.0f}")
+        for axis, points in found["axes"].items()
+        for point in points
+    )
+    return Sheet(("", "", "steps/s", "memory, MB"), rows, 1, _origin(found))
+
+
+def _origin(found: dict[str, Any]) -> str:
+    other = 100 * found["share_of_machine_taken_by_others"]
+    where = f"commit {found['commit']}, {found['machine']['cpu']}, {found['machine']['cores']} cores"
+    return f"`{found['command']}`, {where}; other processes took {other:.0f} % of the machine meanwhile."
+
+
+TABLES = {"throughput": throughput, "breakdown": breakdown, "time_to_expert": time_to_expert, "growth": growth}
+
+
+def written() -> str:
+    """The page with its tables made from the committed results."""
+    made = {}
+    for name, table in TABLES.items():
+        file = ROOT / "results" / "speed" / f"{name}.json"
+        made[name] = to_markdown(table(json.loads(file.read_text()))) if file.exists() else "Not measured yet."
+    return with_tables(PAGE.read_text(), made, "docs/performance.md")
+
+
+if __name__ == "__main__":
+    write_whole(PAGE, written())
