@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 import iddm
+from iddm.bundled import bundled_expert, with_expert_actions
 from iddm.cloning import LOWEST_LOG_STD, Fit, Rows, change, cloning_loss, demo_scale, fit, prediction_error
 from iddm.demos import Demos
 from iddm.envs import resolve
 from iddm.errors import UserError
-from iddm.evaluation import run_episodes
+from iddm.evaluation import record_demos, run_episodes
 from iddm.nets import make_policy
 from iddm.spaces import ActionSpace
 from iddm.training import Interrupted, resume, train
@@ -184,3 +185,19 @@ def test_bc_without_actions_is_one_sentence_and_its_settings_are_its_own(cartpol
     with pytest.raises(UserError, match=r"inverse\.rounds is out of range"):
         train("CartPole", cartpole_demos, "bco", tmp_path / "run", inverse={"rounds": 0})
     assert not (tmp_path / "run").exists()
+
+
+def test_bundled_experts_actions_are_those_that_it_took() -> None:
+    recorded = record_demos(bundled_expert("Hopper"), 1, with_actions=True)
+    inferred = with_expert_actions(recorded.states_only(), "Hopper")
+    assert inferred.actions is not None
+    assert recorded.actions is not None
+    np.testing.assert_allclose(inferred.actions[0], recorded.actions[0], atol=1e-5)
+
+
+def test_methods_that_need_actions_train_from_the_bundled_expert_and_resume(tmp_path) -> None:
+    small = {"hidden": (8,), "cloning": {"epochs": 20}}
+    run = train("CartPole", method="bc", out=tmp_path / "bc", **small)
+    assert run.metrics()[-1]["cloning/held_out_error"] < 0.5
+    (tmp_path / "bc" / "policy.safetensors").unlink()
+    assert resume(tmp_path / "bc").finished
