@@ -5,16 +5,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Task:
-    """One control task: what Gymnasium calls it and what the paper says of it (IDDM, Tables 2 and 4)."""
+    """One control task: what Gymnasium calls it and the size of its state in the paper (IDDM, Table 4)."""
 
     name: str
     env_id: str
     obs_size: int
     max_episode_steps: int
     paper_obs_size: int | None = None
-    paper_expert: float | None = None
-    paper_iddm: float | None = None
-    paper_demo_transitions: int = 50_000
     note: str = ""
     positions: tuple[int, ...] = ()
     """Columns of the joint angles (and of a cart's place, or an angle's sine and cosine): the root's pose is not a joint."""
@@ -27,16 +24,14 @@ def _columns(first: int, last: int) -> tuple[int, ...]:
 
 
 TASKS: tuple[Task, ...] = (
-    Task("CartPole", "CartPole-v1", 4, 200, 4, 200.0, 200.0, 5_000, "v1 with the paper's 200 steps"),
-    Task("InvertedPendulum", "InvertedPendulum-v5", 4, 1000, 4, 1000.0, 1000.0, positions=(0, 1), velocities=(2, 3)),
+    Task("CartPole", "CartPole-v1", 4, 200, 4, "v1 with the paper's 200 steps"),
+    Task("InvertedPendulum", "InvertedPendulum-v5", 4, 1000, 4, positions=(0, 1), velocities=(2, 3)),
     Task(
         "InvertedDoublePendulum",
         "InvertedDoublePendulum-v5",
         9,
         1000,
         11,
-        9318.8,
-        9359.7,
         note="v5 drops two constraint forces that are always zero",
         positions=_columns(0, 4),
         velocities=_columns(5, 7),
@@ -47,8 +42,6 @@ TASKS: tuple[Task, ...] = (
         11,
         1000,
         11,
-        3645.7,
-        3300.9,
         positions=_columns(2, 4),
         velocities=_columns(8, 10),
     ),
@@ -58,8 +51,6 @@ TASKS: tuple[Task, ...] = (
         17,
         1000,
         17,
-        5988.7,
-        5699.3,
         positions=_columns(2, 7),
         velocities=_columns(11, 16),
     ),
@@ -69,8 +60,6 @@ TASKS: tuple[Task, ...] = (
         105,
         1000,
         111,
-        5746.8,
-        2800.4,
         note="v5 drops the world body's six contact forces, which are always zero",
         positions=_columns(5, 12),
         velocities=_columns(19, 26),
