@@ -21,7 +21,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.machine import OtherLoad, all_cores, machine_info, matmul_peak, ways
+from benchmarks.machine import OtherLoad, machine_info, matmul_peak, ways
+from iddm.cores import available_cores
 from iddm.experiments.provenance import commit
 from iddm.files import write_whole
 
@@ -135,7 +136,7 @@ def main() -> None:
         os.sched_setaffinity(0, {int(core) for core in given.cores.split(",")})  # before BLAS and XLA start their threads
         print(json.dumps(measure(*given.measure)))
         return
-    modes = ways(all_cores())
+    modes = ways(available_cores())
     peak = {name: matmul_peak(groups) for name, groups in modes.items()}
     rows = []
     with OtherLoad() as other:

@@ -17,6 +17,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from iddm.cores import available_cores
+
 SIZES = (1024, 2048)
 SECONDS_EACH = 1.0
 
@@ -52,7 +54,7 @@ def machine_info() -> dict[str, Any]:
     """What a reader needs to judge a measurement by."""
     return {
         "cpu": _cpu_model(),
-        "cores": len(all_cores()),
+        "cores": len(available_cores()),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         "numpy": version("numpy"),
@@ -88,12 +90,6 @@ class OtherLoad:
         idle = ticks[3] + ticks[4]
         own = sum(os.times()[:4]) * os.sysconf("SC_CLK_TCK")
         return float(sum(ticks) - idle), float(sum(ticks)), own
-
-
-def all_cores() -> list[int]:
-    if hasattr(os, "sched_getaffinity"):
-        return sorted(os.sched_getaffinity(0))
-    return list(range(os.cpu_count() or 1))
 
 
 def _cpu_model() -> str:
@@ -149,5 +145,5 @@ if __name__ == "__main__":
         print(json.dumps(_measure([int(core) for core in measured.split(",")])))
     else:
         print(json.dumps(machine_info()))
-        for way, groups in {"1 process, 1 thread": [all_cores()[:1]], **ways(all_cores())}.items():
+        for way, groups in {"1 process, 1 thread": [available_cores()[:1]], **ways(available_cores())}.items():
             print(f"{way}: {matmul_peak(groups):.0f} GFLOP/s a process")

@@ -23,9 +23,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.machine import OtherLoad, all_cores, machine_info, ways
+from benchmarks.machine import OtherLoad, machine_info, ways
 from benchmarks.peers.run import run_peer
 from iddm.bundled import bundled_demos, with_expert_actions
+from iddm.cores import available_cores
 from iddm.demos import save_demos
 from iddm.experiments.provenance import commit
 from iddm.files import write_whole
@@ -57,7 +58,7 @@ def main() -> None:
     options.add_argument("--rounds", type=int, default=2)
     options.add_argument("--out", type=Path, default=Path("results/speed/throughput.json"))
     given = options.parse_args()
-    modes = ways(all_cores())
+    modes = ways(available_cores())
     with tempfile.TemporaryDirectory() as folder:
         demos = Path(folder) / "demos.npz"
         save_demos(with_expert_actions(bundled_demos("HalfCheetah"), "HalfCheetah"), demos)

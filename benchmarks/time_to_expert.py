@@ -22,9 +22,10 @@ from rich.table import Table
 from benchmarks.machine import OtherLoad, machine_info
 from benchmarks.peers.run import run_peer
 from iddm.bundled import bundled_demos, bundled_expert, with_expert_actions
+from iddm.cores import available_cores
 from iddm.demos import save_demos
 from iddm.evaluation import evaluate
-from iddm.experiments.pool import available_cores, in_parallel
+from iddm.experiments.pool import in_parallel
 from iddm.experiments.provenance import commit
 from iddm.files import write_whole
 

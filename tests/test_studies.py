@@ -75,13 +75,22 @@ def test_only_chooses_tasks_and_methods_and_seeds_come_whole() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [["nothing"], ["table2", "--seeds", "0"], ["table2", "--on", "moon"], ["table2", "--only", "iddm,x"]]
+    "wrong",
+    [["nothing"], ["table2", "--seeds", "0"], ["table2", "--on", "moon"], ["table2", "--only", "iddm,x"], ["toy", "--on", "ray"]],
 )
 def test_wrong_words_are_one_sentence(wrong: list[str], tmp_path: Path, capsys, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["study", *wrong]) == 2
     assert capsys.readouterr().err.count("\n") == 1
     assert not any(tmp_path.iterdir())
+
+
+def test_listing_forgets_nothing(tmp_path: Path) -> None:
+    places = ["--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "out")]
+    assert main(["study", "table2", "--only", "cartpole,expert", "--quick", "--workers", "1", *places]) == 0
+    before = results(tmp_path / "out")
+    assert main(["study", "table2", "--only", "cartpole,expert", "--quick", "--again", "--list", *places]) == 0
+    assert results(tmp_path / "out") == before
 
 
 # The pool

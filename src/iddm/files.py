@@ -1,7 +1,9 @@
 """Files are written whole, then renamed: a reader never sees half of one, and a crash loses nothing."""
 
 import os
-from contextlib import suppress
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from iddm.errors import UserError
@@ -22,3 +24,24 @@ def write_whole(path: Path, content: bytes | str) -> None:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
         raise UserError(f"{path}: could not be written ({error.strerror or error}).") from error
+
+
+@contextmanager
+def alone(directory: Path, otherwise: str) -> Iterator[None]:
+    """Hold the directory's lock, or raise `otherwise`. A killed process leaves no lock behind."""
+    try:
+        import fcntl
+    except ImportError:  # no file locks on this platform
+        yield
+        return
+    directory.mkdir(parents=True, exist_ok=True)
+    with open(directory / ".lock", "w") as file:
+        try:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:  # somebody may just be looking whether the lock is held
+                time.sleep(0.1)
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise UserError(otherwise) from error
+        yield

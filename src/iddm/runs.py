@@ -11,9 +11,8 @@ import io
 import json
 import os
 import re
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +24,7 @@ from safetensors.numpy import save
 
 from iddm.config import Config
 from iddm.errors import UserError
-from iddm.files import write_whole
+from iddm.files import alone, write_whole
 from iddm.policy import Policy, load_policy
 
 Arrays = dict[str, np.ndarray]
@@ -91,20 +90,9 @@ class Run:
         """The final policy."""
         return load_policy(self.path)
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Keep a second process from training in the same directory; a killed process leaves no lock behind."""
-        try:
-            import fcntl
-        except ImportError:  # no file locks on this platform
-            yield
-            return
-        with open(self.path / ".lock", "w") as file:
-            try:
-                _lock(file, fcntl)
-            except OSError as error:
-                raise UserError(f"{self.path}: another process is training in this directory.") from error
-            yield
+    def locked(self) -> AbstractContextManager[None]:
+        """Keep a second process from training in the same directory."""
+        return alone(self.path, f"{self.path}: another process is training in this directory.")
 
     @property
     def in_use(self) -> bool:
@@ -200,15 +188,6 @@ class Run:
             write_whole(self.metrics_path, _csv([list(row), *map(_cells, rows)]))
         with open(self.metrics_path, "a", newline="") as file:
             file.write(_csv([list(row), _cells(row)] if fresh else [_cells(row)]))
-
-
-def _lock(file: Any, fcntl: Any) -> None:
-    """Twice: at the first try, somebody may just be looking whether the lock is held."""
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        time.sleep(0.1)
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _cells(row: dict[str, float]) -> list[str]:

@@ -60,7 +60,7 @@ def toy_command(args: list[str]) -> None:
 @dataclasses.dataclass(frozen=True)
 class _Study:
     study: tyro.conf.Positional[str]
-    """table2, curves, demos, lambda_p, lambda_s, grid, absorbing or toy."""
+    """table2, curves, demos, lambda_p, lambda_s, grid, ant, absorbing or toy."""
     only: str | None = None
     """Tasks and methods to run, as in hopper,iddm; without it, all."""
     seeds: int | None = None
@@ -97,12 +97,12 @@ def study_command(args: list[str]) -> int:
     out = given.out or Path("runs/quick-results" if given.quick else "results/studies")
     progress = Progress(specs, given.runs or Path("runs/quick" if given.quick else "runs/studies"))
     pool = _pool(given.on)
-    if given.again:
-        forget(progress, out)
     if given.list:
         progress.look(out)
         OUT.print(table(progress, rows=None))
         return 0
+    if given.again:
+        forget(progress, out)
     with shown(progress, OUT) as on_end:
         run_study(progress, out, pool, given.workers, on_end)
     for name, error in progress.failed.items():
@@ -127,6 +127,8 @@ def _pool(where: str) -> Any:
 
 def _toy(given: _Study) -> int:
     """The Gridworld study has its own measures, and its own command."""
+    if given.only or given.again or given.list or given.on != "local":
+        raise UserError("The toy study runs whole and on this machine: --only, --on, --again and --list are for the others.")
     flags = {
         "--seeds": given.seeds or (1 if given.quick else None),
         "--steps": 4_096 if given.quick else None,

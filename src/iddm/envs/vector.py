@@ -5,13 +5,13 @@ yields the first observation of the new episode. It is not a transition of the e
 row invalid; in exchange, every step returns the true successor state, also at the end of an episode.
 """
 
-import os
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
+from iddm.cores import available_cores
 from iddm.envs.reference import ReferenceStarts
 from iddm.envs.spec import EnvSpec, make_env, without_notices
 from iddm.errors import UserError
@@ -82,7 +82,7 @@ class EnvPoolVector:
                 spec.id,
                 env_type="gymnasium",
                 num_envs=num_envs,
-                num_threads=min(num_envs, available_cores()),
+                num_threads=min(num_envs, len(available_cores())),
                 seed=seed,
                 max_episode_steps=spec.max_episode_steps or np.iinfo(np.int32).max,
             )
@@ -100,11 +100,6 @@ class EnvPoolVector:
 
     def close(self) -> None:
         self._env.close()
-
-
-def available_cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def envpool_has(spec: EnvSpec) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, TypeVar
 
+from iddm.cores import available_cores
 from iddm.errors import UserError
 
 Value = TypeVar("Value")
@@ -45,10 +46,6 @@ def in_parallel(work: Callable[..., Value], jobs: Sequence[Job], workers: int | 
     finally:
         for process in running.values():
             process.stop()
-
-
-def available_cores() -> list[int]:
-    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,10 @@
 All that a run leaves is in its directory, so whoever ran it, here or on a cluster, the results are collected the same way.
 """
 
-import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from iddm.experiments.pool import Ended, Job, in_parallel
 from iddm.experiments.provenance import commit
 from iddm.experiments.results import Outcome, Result, Results, thinned
 from iddm.experiments.specs import EXPERT, RunSpec
-from iddm.files import write_whole
+from iddm.files import alone, write_whole
 from iddm.runs import Run
 from iddm.training import finish
 
@@ -119,22 +118,6 @@ def _collect(known: Results, spec: RunSpec, out: Path, progress: Progress) -> Re
     return known
 
 
-@contextmanager
-def _alone_in(out: Path) -> Iterator[None]:
+def _alone_in(out: Path) -> AbstractContextManager[None]:
     """Two studies that write to one directory would lose each other's rows."""
-    out.mkdir(parents=True, exist_ok=True)
-    try:
-        import fcntl
-    except ImportError:  # no file locks on this platform
-        yield
-        return
-    file = os.open(out, os.O_RDONLY)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(file)
-        raise UserError(f"{out}: another study is writing its results here.") from error
-    try:
-        yield
-    finally:
-        os.close(file)
+    return alone(out, f"{out}: another study is writing its results here.")

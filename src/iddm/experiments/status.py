@@ -22,13 +22,13 @@ def state_of(spec: RunSpec, progress: Progress) -> tuple[str, str]:
         return "done", ""
     run = Run(progress.runs / spec.name)
     if run.in_use:
-        return "running", _pace(spec, run)
+        return "running", _pace(run)
     if spec.name in progress.failed:
         return "failed", progress.failed[spec.name]
     return "waiting", "goes on from its checkpoint" if (run.path / "checkpoints").is_dir() else ""
 
 
-def _pace(spec: RunSpec, run: Run) -> str:
+def _pace(run: Run) -> str:
     try:
         rows = run.metrics()
         (length, unit) = run.config.length
