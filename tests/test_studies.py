@@ -6,15 +6,17 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from iddm.cli import main
 from iddm.commands.learning import train_flags
 from iddm.errors import UserError
 from iddm.experiments.pool import in_parallel
-from iddm.experiments.results import Outcome, Results, thinned
+from iddm.experiments.results import Outcome, Result, Results, thinned
 from iddm.experiments.runner import Progress, complete, run_study
 from iddm.experiments.specs import EXPERT, STUDIES, RunSpec, setting
 
@@ -65,6 +67,14 @@ def test_studies_share_the_runs_that_both_want() -> None:
     assert s < grid
     assert len(p & s) == 1
     assert {spec.name for spec in STUDIES["table2"].runs(seeds=1)} & p
+
+
+def test_another_bundled_expert_is_another_run_except_for_methods_without_demonstrations(monkeypatch) -> None:
+    learned, control = RunSpec("Hopper", "iddm", 0, steps=100), RunSpec("Hopper", "none", 0, steps=100)
+    names = learned.name, control.name
+    monkeypatch.setattr("iddm.experiments.specs.bundled_fingerprint", lambda task: "another")
+    assert learned.name != names[0]
+    assert control.name == names[1]
 
 
 def test_only_chooses_tasks_and_methods_and_seeds_come_whole() -> None:
@@ -121,6 +131,14 @@ def test_results_come_back_from_disk_as_they_went(tmp_path: Path) -> None:
     Results({}).with_outcomes([outcome]).save(tmp_path / "out")
     assert Results.load(tmp_path / "out").outcomes == {outcome.result.name: outcome}
     assert outcome.result.mean > 3000
+
+
+def test_a_new_row_takes_the_place_of_the_one_with_the_same_command() -> None:
+    def outcome(name: str, mean: float, seed: int = 0) -> Outcome:
+        return Outcome(replace(Result.of(RunSpec("Hopper", "iddm", seed, steps=100), np.ones(2)), name=name, mean=mean), (), {})
+
+    known = Results({}).with_outcomes([outcome("old", 1.0), outcome("other", 2.0, seed=1)])
+    assert [(row.name, row.mean) for row in known.with_outcomes([outcome("new", 3.0)]).rows] == [("new", 3.0), ("other", 2.0)]
 
 
 def test_thinned_curve_keeps_the_mean_over_episodes() -> None:

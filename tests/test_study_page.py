@@ -12,6 +12,7 @@ import pytest
 
 from iddm.cli import main
 from iddm.experiments.results import Outcome, Result, Results
+from iddm.experiments.specs import STEPS
 from iddm.report import film, study_charts
 from iddm.report.study_page import study_page
 
@@ -184,7 +185,7 @@ def test_switching_a_method_off_takes_its_lines_away_and_stands_in_the_address(t
 def test_keys_and_pointer_read_values(tmp_path: Path) -> None:
     page = study_page(made_up.results(["table2"], seeds=2, only=["Hopper"]))
     press = "document.querySelector('figure svg').dispatchEvent(new KeyboardEvent('keydown', {key: 'End', cancelable: true}));"
-    assert "1,000,000 steps" in opened(page, tmp_path, then=press)
+    assert f"{STEPS['Hopper']:,} steps" in opened(page, tmp_path, then=press)
     point = "document.querySelector('figure svg').dispatchEvent(new PointerEvent('pointermove', {clientX: 60, clientY: 99}));"
     assert "25,000 steps" in opened(page, tmp_path, then=point)
 

@@ -1,6 +1,8 @@
 """The demonstrations and experts that ship with the package."""
 
+import hashlib
 from dataclasses import replace
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -20,6 +22,13 @@ def bundled_demos(env: str) -> Demos:
 def bundled_expert(env: str) -> Policy:
     """Our own expert on this task."""
     return load_policy(_find(env, ".safetensors", "expert; make one with `iddm expert`"))
+
+
+@cache
+def bundled_fingerprint(env: str) -> str:
+    """Tells one bundled expert, with its episodes, from another."""
+    files = _find(env, ".npz", "demonstrations"), _find(env, ".safetensors", "expert")
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
 def with_expert_actions(demos: Demos, env: str) -> Demos:

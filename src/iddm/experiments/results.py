@@ -96,7 +96,8 @@ class Results:
         return [outcome.result for outcome in self.outcomes.values()]
 
     def with_outcomes(self, new: Iterable[Outcome]) -> "Results":
-        merged = self.outcomes | {outcome.result.name: outcome for outcome in new}
+        """With new rows, which take the place of those of the same command (made from an earlier expert, say)."""
+        merged = {(o.result.command, o.result.episodes): o for o in [*self.outcomes.values(), *new]}
         order = sorted(
             merged.values(), key=lambda o: (o.result.task, o.result.method, o.result.settings, o.result.seed, o.result.name)
         )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
+from iddm.bundled import bundled_fingerprint
 from iddm.config import Config, configure, default_config
 from iddm.envs.tasks import find_task
 from iddm.errors import UserError
@@ -21,8 +22,8 @@ STEPS = {
     "CartPole": 100_000,
     "InvertedPendulum": 200_000,
     "InvertedDoublePendulum": 400_000,
-    "Hopper": 1_000_000,
-    "HalfCheetah": 1_000_000,
+    "Hopper": 500_000,
+    "HalfCheetah": 500_000,
     "Ant": 1_000_000,
 }
 """Environment steps of every method on a task."""
@@ -62,8 +63,9 @@ class RunSpec:
 
     @property
     def name(self) -> str:
-        """Of the run's directory."""
-        distinct = hashlib.sha256(f"{self.command} {self.episodes}".encode()).hexdigest()[:8]
+        """Of the run's directory; another expert in the package is another run."""
+        source = bundled_fingerprint(self.task) if self.method == EXPERT or self.config.needs_demos else ""
+        distinct = hashlib.sha256(f"{self.command} {self.episodes} {source}".encode()).hexdigest()[:8]
         return f"{self.task}-{self.method}-seed{self.seed}-{distinct}"
 
     @property
