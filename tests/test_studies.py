@@ -16,7 +16,7 @@ from iddm.cli import main
 from iddm.commands.learning import train_flags
 from iddm.errors import UserError
 from iddm.experiments.pool import in_parallel
-from iddm.experiments.results import Outcome, Result, Results, thinned
+from iddm.experiments.results import Outcome, Result, Results, saturated, thinned
 from iddm.experiments.runner import Progress, complete, run_study
 from iddm.experiments.specs import EXPERT, STUDIES, RunSpec, setting
 
@@ -148,6 +148,15 @@ def test_thinned_curve_keeps_the_mean_over_episodes() -> None:
     assert curve[-1][0] == 1990
     assert thinned(rows[:2]) == ((10, 1.0), (20, 2.0))
     assert thinned([]) == ()
+
+
+def test_saturated_is_the_longest_stretch_with_a_discriminator_that_is_always_right_and_pays_nothing() -> None:
+    def row(expert: float, agent: float, reward: float) -> dict[str, float]:
+        return {"adversarial/expert_accuracy": expert, "adversarial/agent_accuracy": agent, "adversarial/reward": reward}
+
+    failed, right_but_paying, mistaken = row(1.0, 0.995, 0.002), row(1.0, 1.0, 0.2), row(0.9, 1.0, 0.001)
+    assert saturated([failed, mistaken, failed, failed, right_but_paying, failed, mistaken, mistaken]) == 2 / 8
+    assert saturated([{"survival/reward": 1.0}]) == saturated([]) == 0.0
 
 
 def test_a_failed_run_is_tried_twice_reported_and_does_not_stop_the_others(tmp_path: Path) -> None:

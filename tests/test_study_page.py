@@ -42,7 +42,7 @@ def data_in(page: str) -> dict:
 
 def hostile_results() -> Results:
     """Made-up results with one run more, all of whose texts are hostile."""
-    evil = Result(HOSTILE, HOSTILE, HOSTILE, 0, 10, HOSTILE, 5, 1.0, 0.5, HOSTILE)
+    evil = Result(HOSTILE, HOSTILE, HOSTILE, 0, 10, HOSTILE, 5, 1.0, 0.5, 0.0, HOSTILE)
     about = {"commit": HOSTILE, "seconds": 1.0}
     return made_up.results(["table2"], seeds=2).with_outcomes([Outcome(evil, ((5, 1.0),), about)])
 

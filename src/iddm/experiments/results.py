@@ -38,10 +38,12 @@ class Result:
     mean: float
     std: float
     """Over episodes."""
+    saturated: float
+    """Of the run: the longest stretch with a failed discriminator (see `saturated`)."""
     command: str
 
     @staticmethod
-    def of(spec: RunSpec, returns: np.ndarray) -> "Result":
+    def of(spec: RunSpec, returns: np.ndarray, metrics: Sequence[dict[str, float]] = ()) -> "Result":
         return Result(
             spec.name,
             spec.task,
@@ -52,6 +54,7 @@ class Result:
             spec.episodes,
             round(float(returns.mean()), 4),
             round(float(returns.std()), 4),
+            round(saturated(metrics), 4),
             spec.command,
         )
 
@@ -83,6 +86,19 @@ def thinned(rows: Sequence[dict[str, float]]) -> tuple[tuple[int, float], ...]:
             total = sum(row["episode_return"] * row["episodes"] for row in ended)
             points.append((int(rows[part[-1]]["steps"]), round(total / sum(row["episodes"] for row in ended), 2)))
     return tuple(points)
+
+
+def saturated(rows: Sequence[dict[str, float]]) -> float:
+    """The longest stretch of a run, as a share of it, in which the discriminator was always right and paid nothing.
+
+    Then the policy learns from noise. 0 where a method has no discriminator.
+    """
+    longest = now = 0
+    for row in rows:
+        right = min(row.get(f"adversarial/{side}_accuracy", 0.0) for side in ("expert", "agent")) > 0.99
+        now = now + 1 if right and abs(row["adversarial/reward"]) < 0.01 else 0
+        longest = max(longest, now)
+    return longest / max(len(rows), 1)
 
 
 @dataclass(frozen=True)

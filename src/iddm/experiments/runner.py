@@ -65,7 +65,7 @@ def complete(spec: RunSpec, runs: str) -> None:
     returns = evaluate(policy, env=spec.task, episodes=spec.episodes).returns
     seconds = metrics[-1]["seconds"] if metrics else time.perf_counter() - began
     about = {"commit": commit(), "seconds": round(seconds, 1)}
-    write_whole(file, Outcome(Result.of(spec, returns), thinned(metrics), about).to_json())
+    write_whole(file, Outcome(Result.of(spec, returns, metrics), thinned(metrics), about).to_json())
 
 
 def run_study(

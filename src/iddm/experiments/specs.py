@@ -23,7 +23,7 @@ STEPS = {
     "InvertedPendulum": 200_000,
     "InvertedDoublePendulum": 400_000,
     "Hopper": 500_000,
-    "HalfCheetah": 500_000,
+    "HalfCheetah": 1_000_000,
     "Ant": 1_000_000,
 }
 """Environment steps of every method on a task."""

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from iddm.config import default_config
 from iddm.experiments import paper
 from iddm.experiments.cells import Answer, Cell, answer
 from iddm.experiments.results import Results
-from iddm.experiments.specs import EPISODES, EXPERT, LAMBDA_P, LAMBDA_S, STUDIES
+from iddm.experiments.specs import EPISODES, EXPERT, LAMBDA_P, LAMBDA_S, SIX, STUDIES
 from iddm.experiments.statistics import aggregate_iqm, iqm, probability_of_improvement
 from iddm.report.sheets import NOTHING, Sheet, figure, lines, name_of, over_seeds, papers, share
 
@@ -71,6 +72,22 @@ def aggregate(known: Answer) -> Sheet:
         "within each task, absent where a task has a single seed.]"
     )
     return Sheet(("method", "tasks", "runs", "IQM", "IDDM better"), tuple(rows), note=note)
+
+
+def discriminators(known: Answer) -> Sheet:
+    """How long a discriminator was of no use, in the worst run of each cell."""
+    methods = [name for name in known.methods if name != EXPERT and "adversarial" in default_config(SIX[0], name).terms]
+
+    def cell(task: str, method: str) -> str:
+        found = known.find(task, method)
+        return f"{max(result.saturated for result in found.results):.1%} ({len(found.results)})" if found else NOTHING
+
+    rows = tuple((name_of(method), *(cell(task, method) for task in known.tasks)) for method in methods)
+    note = (
+        "The longest stretch, as a share of the run, in which the discriminator was right about more than 99 % of both sides and "
+        "its mean reward was below 0.01; the worst of all seeds (number of seeds)."
+    )
+    return Sheet(("method", *known.tasks), rows, note=note)
 
 
 def weights_of(cell: Cell) -> tuple[float, float]:
@@ -162,6 +179,7 @@ TABLES: dict[str, tuple[str, Callable[[Answer], Sheet]]] = {
     "table2": ("table2", table2),
     "aggregate": ("table2", aggregate),
     "experts": ("table2", experts),
+    "discriminators": ("table2", discriminators),
     "ant": ("ant", table2),
     "demos": ("demos", demos),
     "lambda_p": ("lambda_p", weights),
