@@ -70,13 +70,36 @@ def growth(found: dict[str, Any]) -> Sheet:
     return Sheet(("", "", "steps/s", "memory, MB"), rows, 1, _origin(found))
 
 
+def unchanged(found: dict[str, Any]) -> Sheet:
+    def returns(one: dict[str, Any]) -> str:
+        return f"{one['mean']:,.1f} ± {one['std']:,.1f}"
+
+    rows = tuple(
+        (
+            row["task"],
+            str(row["seed"]),
+            returns(row["before"]),
+            returns(row["after"]),
+            "same bytes" if row["before"]["policy"] == row["after"]["policy"] else "differ",
+        )
+        for row in found["rows"]
+    )
+    return Sheet(("task", "seed", f"before ({found['before']})", "after", "policies"), rows, 1, _origin(found))
+
+
 def _origin(found: dict[str, Any]) -> str:
     other = 100 * found["share_of_machine_taken_by_others"]
     where = f"commit {found['commit']}, {found['machine']['cpu']}, {found['machine']['cores']} cores"
     return f"`{found['command']}`, {where}; other processes took {other:.0f} % of the machine meanwhile."
 
 
-TABLES = {"throughput": throughput, "breakdown": breakdown, "time_to_expert": time_to_expert, "growth": growth}
+TABLES = {
+    "throughput": throughput,
+    "breakdown": breakdown,
+    "time_to_expert": time_to_expert,
+    "growth": growth,
+    "unchanged": unchanged,
+}
 
 
 def written() -> str:
