@@ -139,7 +139,8 @@ def _study_sections(results: Results, known: dict[str, Answer], charts: dict[str
         )
     if "table2" in sheets:
         cells = _fold("interquartile means, cell by cell", to_html(every_cell(known["table2"])))
-        parts.append(_section(title["table2"], "", sheets["table2"], cells))
+        failed = _fold("discriminators that failed", sheets["discriminators"]) if "discriminators" in sheets else ""
+        parts.append(_section(title["table2"], "", sheets["table2"], cells, failed))
     if "curves" in charts:
         words = (
             "Return of the training episodes (the policy's own noise included) over environment steps: mean over seeds, with "
@@ -156,8 +157,7 @@ def _study_sections(results: Results, known: dict[str, Answer], charts: dict[str
     if "grid" in sheets:
         shown = study_charts.heat_map(known["grid"]), _fold("beside the paper's figures", sheets["grid"])
         parts.append(_section(title["grid"], "", *shown))
-    if "absorbing" in sheets:
-        parts.append(_section(title["absorbing"], "", sheets["absorbing"]))
+    parts += [_section(title[name], "", sheets[name]) for name in ("ant", "absorbing") if name in sheets]
     return parts
 
 
