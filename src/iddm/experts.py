@@ -11,5 +11,5 @@ EXPERT_SETTINGS: dict[str, dict[str, Any]] = {
     "InvertedDoublePendulum": {"steps": 1_000_000, "hidden": (64, 64)},
     "Hopper": {"steps": 1_200_000, "log_std_init": -0.5, "ppo": {"discount": 0.995}},
     "HalfCheetah": {"steps": 1_000_000, "hidden": (64, 64)},
-    "Ant": {"steps": 7_000_000, "hidden": (128, 128), "num_envs": 32, "ppo": {"batch_size": 1024, "discount": 0.995}},
+    "Ant": {"steps": 9_000_000, "hidden": (128, 128), "num_envs": 32, "ppo": {"batch_size": 1024, "discount": 0.995}},
 }
