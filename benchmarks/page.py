@@ -89,7 +89,8 @@ def unchanged(found: dict[str, Any]) -> Sheet:
 
 def _origin(found: dict[str, Any]) -> str:
     other = 100 * found["share_of_machine_taken_by_others"]
-    where = f"commit {found['commit']}, {found['machine']['cpu']}, {found['machine']['cores']} cores"
+    cores = found["machine"]["cores"]
+    where = f"commit {found['commit']}, {found['machine']['cpu']}, {cores} core{'s' if cores > 1 else ''}"
     return f"`{found['command']}`, {where}; other processes took {other:.0f} % of the machine meanwhile."
 
 
