@@ -1,6 +1,7 @@
 """How cost grows: steps a second and memory of GAIfO against environments, observation size, width and demonstrations.
 
-Each point is a real run of a few iterations in a process of its own on one core: the median iteration, and the largest memory.
+Each point is a real run of a few iterations in a process of its own on one core: the median iteration, and the largest memory. A
+run of one iteration goes before it, so that its compiled code is in the cache.
 Demonstrations are rows of the right shape (what they hold does not matter for speed). Writes results/speed/growth.json and .svg.
 """
 
@@ -40,7 +41,7 @@ POINTS: dict[str, list[tuple[float, dict[str, Any]]]] = {
 """By axis: where on it, and what differs from GAIfO on HalfCheetah with 10,000 transitions."""
 
 
-def measure(task: str = "HalfCheetah", transitions: int = 10_000, **settings: Any) -> dict[str, float]:
+def measure(iterations: int, task: str = "HalfCheetah", transitions: int = 10_000, **settings: Any) -> dict[str, float]:
     """In this process: a real training run from a file."""
     import numpy as np
 
@@ -58,13 +59,13 @@ def measure(task: str = "HalfCheetah", transitions: int = 10_000, **settings: An
             f"{folder}/demos.npz",
             "gaifo",
             f"{folder}/run",
-            steps=ROWS * (ITERATIONS + WARM_UP),
+            steps=ROWS * iterations,
             on_row=lambda row: seconds.append(row["seconds"]),
             **settings,
         )
     each = [b - a for a, b in itertools.pairwise(seconds)][WARM_UP - 1 :]
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {"steps_per_second": ROWS / statistics.median(each), "memory_mb": memory}
+    return {"steps_per_second": ROWS / statistics.median(each) if each else float("nan"), "memory_mb": memory}
 
 
 def in_own_process(options: dict[str, Any]) -> dict[str, float]:
@@ -91,9 +92,11 @@ def figure(found: dict[str, list[dict[str, float]]]) -> str:
         for row, name in enumerate(("steps_per_second", "memory_mb")):
             panel = panels[row, column]
             panel.plot(x, [point[name] for point in points], color="#1f4e8c", marker="o", markersize=4)
-            panel.set(xscale="log", ylim=(0, None))
+            panel.set_xscale("log")
             panel.spines[["top", "right"]].set_visible(False)
         panels[1, column].set_xlabel(axis)
+    for panel in panels[:, 0]:  # its whole row shares this
+        panel.set_ylim(bottom=0)
     panels[0, 0].set_ylabel("environment steps a second")
     panels[1, 0].set_ylabel("largest memory (MB)")
     text = io.StringIO()
@@ -114,7 +117,8 @@ def main() -> None:
     with OtherLoad() as other:
         for axis, points in POINTS.items():
             for x, settings in points:
-                found.setdefault(axis, []).append({"x": x, **in_own_process(settings)})
+                in_own_process({"iterations": 1, **settings})
+                found.setdefault(axis, []).append({"x": x, **in_own_process({"iterations": WARM_UP + ITERATIONS, **settings})})
                 print(f"{axis} {x:,}: {found[axis][-1]}", file=sys.stderr, flush=True)
     about = {"command": "python benchmarks/growth.py", "commit": commit(), "machine": machine_info()}
     about |= {"share_of_machine_taken_by_others": other.share, "axes": found}
