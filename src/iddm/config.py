@@ -13,7 +13,7 @@ from iddm.envs.tasks import find_task
 from iddm.envs.vector import Backend
 from iddm.errors import UserError
 from iddm.experts import EXPERT_SETTINGS
-from iddm.methods import Preset, find_method
+from iddm.methods import TASK_SETTINGS, Preset, find_method
 from iddm.ppo import PPO
 from iddm.rewards import TERMS, Term
 
@@ -158,10 +158,11 @@ def _tuples(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def default_config(env: str, method: str = "iddm", preset: str = "tuned") -> Config:
-    """The settings that a method starts from."""
-    value = find_method(method, preset)
+    """The settings that a method starts from on a task."""
+    value, task = find_method(method, preset), find_task(env)
     known: Any = preset
-    return Config(env=env, method=method, preset=known, terms={t.name: t for t in value.terms}, **value.settings)
+    own = TASK_SETTINGS.get(task.name, {}) if task and preset == "tuned" and method != "ppo" else {}  # PPO: see `expert_config`
+    return Config(env=env, method=method, preset=known, terms={t.name: t for t in value.terms}, **(value.settings | own))
 
 
 def configure(config: Config, settings: dict[str, Any]) -> Config:

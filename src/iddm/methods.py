@@ -52,6 +52,11 @@ TUNED: dict[str, Method] = {
     "random": Method((), "control: uniformly random actions, nothing is learned", {"steps": 32_768}, "random"),
 }
 
+# What a task needs to differ from this, whichever method imitates on it.
+TASK_SETTINGS: dict[str, dict[str, Any]] = {
+    "Ant": {"log_std_init": -2.0},  # with -1 its own noise makes it fall (docs/methods/iddm.md)
+}
+
 # The paper's Table 3. What it does not name stays out: no gradient penalty, no annealing, unit initial noise, raw PMI.
 _plain = Adversarial(gradient_penalty=0.0)
 _paper_settings: dict[str, Any] = {"ppo": PPOSettings(anneal=False), "log_std_init": 0.0}

@@ -52,13 +52,19 @@ def _peek(args: list[str], flag: str, default: str) -> str:
     return default
 
 
+def _peek_task(args: list[str]) -> str:
+    """The task, where it is one of ours: it decides some defaults."""
+    from iddm.envs.tasks import find_task
+
+    return next((arg for arg in args if find_task(arg)), "")
+
+
 def train_flags(args: list[str], start: Any = None) -> tuple[Any, Path | None]:
-    """Parse a config whose defaults, and whose parts' flags, are those of `start`, or of the chosen method and preset."""
+    """Parse a config whose defaults, and whose parts' flags, are those of `start`, or of the chosen method, preset and task."""
     from iddm.config import Config, default_config
 
-    chosen = _peek(args, "--method", "iddm")
-    preset = _peek(args, "--preset", "tuned")
-    default = start or default_config(tyro.MISSING, chosen, preset)  # pyright: ignore[reportArgumentType]
+    default = start or default_config(_peek_task(args), _peek(args, "--method", "iddm"), _peek(args, "--preset", "tuned"))
+    default = dataclasses.replace(default, env=tyro.MISSING)  # pyright: ignore[reportArgumentType]
     out = Annotated[Path | None, tyro.conf.arg(help="Directory of the run; without it, one under runs/.")]
     fields = [("config", Annotated[Config, tyro.conf.arg(name="")]), ("out", out)]
     flags = dataclasses.make_dataclass("Flags", fields + [(name, type(part)) for name, part in default.parts.items()])
@@ -76,11 +82,8 @@ def train_flags(args: list[str], start: Any = None) -> tuple[Any, Path | None]:
 def expert_command(args: list[str]) -> int:
     """Train an expert with PPO on the environment's own reward."""
     from iddm.config import expert_config
-    from iddm.envs.tasks import find_task
 
-    env = next((arg for arg in args if find_task(arg)), "")  # which task it is decides the defaults
-    start = dataclasses.replace(expert_config(env, _peek(args, "--preset", "tuned")), env=tyro.MISSING)  # pyright: ignore[reportArgumentType]
-    return _learn(*train_flags(args, start))
+    return _learn(*train_flags(args, expert_config(_peek_task(args), _peek(args, "--preset", "tuned"))))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -22,7 +22,7 @@ STEPS = {
     "CartPole": 100_000,
     "InvertedPendulum": 200_000,
     "InvertedDoublePendulum": 400_000,
-    "Hopper": 500_000,
+    "Hopper": 1_000_000,
     "HalfCheetah": 1_000_000,
     "Ant": 1_000_000,
 }
