@@ -52,9 +52,10 @@ TUNED: dict[str, Method] = {
     "random": Method((), "control: uniformly random actions, nothing is learned", {"steps": 32_768}, "random"),
 }
 
-# What a task needs to differ from this, whichever method imitates on it.
+# What a task needs to differ from this, whichever method imitates on it: its noise (docs/methods/iddm.md).
 TASK_SETTINGS: dict[str, dict[str, Any]] = {
-    "Ant": {"log_std_init": -2.0},  # with -1 its own noise makes it fall (docs/methods/iddm.md)
+    "Hopper": {"log_std_init": -0.5},
+    "Ant": {"log_std_init": -2.0},
 }
 
 # The paper's Table 3. What it does not name stays out: no gradient penalty, no annealing, unit initial noise, raw PMI.
