@@ -8,6 +8,7 @@ import pytest
 
 import iddm
 from iddm.cli import main
+from iddm.commands.learning import train_flags
 from iddm.config import default_config, expert_config
 from iddm.demos import Demos, save_demos
 
@@ -104,9 +105,19 @@ def test_every_flag_is_a_setting_of_the_method(capsys) -> None:
     assert "--tracking.positions" in capsys.readouterr().out
 
 
+def test_imitation_on_a_task_starts_from_its_noise_by_name_or_id_and_flags_change_it() -> None:
+    def noise(*args: str) -> float:
+        return train_flags([*args])[0].log_std_init
+
+    assert (noise("Ant"), noise("ant-v5", "--method", "gail"), noise("HalfCheetah")) == (-2.0, -2.0, -1.0)
+    assert noise("Ant", "--log-std-init", "-1.5") == -1.5
+    assert noise("Ant", "--preset", "paper") == 0.0
+    assert noise("Ant", "--method", "ppo") == expert_config("Ant").log_std_init == -1.0
+
+
 def test_expert_starts_from_the_tasks_settings_and_flags_change_them(tmp_path: Path) -> None:
     hopper = expert_config("Hopper-v5")
-    assert (hopper.method, hopper.steps, hopper.ppo.discount, hopper.log_std_init) == ("ppo", 1_200_000, 0.995, -0.5)
+    assert (hopper.method, hopper.steps, hopper.ppo.discount, hopper.log_std_init) == ("ppo", 4_000_000, 0.995, -0.5)
     assert expert_config("Hopper-v5", "paper").ppo.discount == 0.99
     assert expert_config("Pendulum-v1") == default_config("Pendulum-v1", "ppo")
     flags = ["--num-envs", "2", "--steps", "128", "--rollout-length", "64", "--hidden", "8", "--ppo.epochs", "1"]
