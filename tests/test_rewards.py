@@ -174,6 +174,13 @@ class Compare(Term):
         return agent.env_reward
 
 
+def test_the_first_state_has_no_weak_types_which_would_compile_the_iteration_twice() -> None:
+    config = dataclasses.replace(default_config("any", "iddm"), hidden=(8,))
+    space = ActionSpace(ACT, discrete=False, low=(-1.0,) * ACT, high=(1.0,) * ACT)
+    state = init_state(config, OBS, space, ExpertData(jnp.zeros((ROWS + 1, OBS)), jnp.arange(ROWS), None))
+    assert not [leaf for leaf in jax.tree.leaves(state) if leaf.weak_type]
+
+
 def test_terms_see_the_same_state_the_same_whether_it_is_the_agents_or_the_experts() -> None:
     config = dataclasses.replace(default_config("any", "gaifo"), hidden=(8,), terms={"compare": Compare()})
     space = ActionSpace(ACT, discrete=False, low=(-1.0,) * ACT, high=(1.0,) * ACT)

@@ -106,7 +106,7 @@ def make_policy(key: PRNGKeyArray, obs_size: int, space: ActionSpace, hidden: Se
     if space.discrete:
         return CategoricalPolicy(net)
     low, high = space.limits
-    return GaussianPolicy(net, jnp.full(space.size, log_std_init), (tuple(low.tolist()), tuple(high.tolist())))
+    return GaussianPolicy(net, jnp.full(space.size, log_std_init, jnp.float32), (tuple(low.tolist()), tuple(high.tolist())))
 
 
 class Normaliser(eqx.Module):
