@@ -34,6 +34,7 @@ EPISODES = 50
 def train(source: str, out: str, task: str, seed: int, steps: int) -> tuple[str, float, float]:
     """Train with this source tree; fingerprint of the policy, mean and deviation of its returns."""
     options = ["--demos", str(DATA / f"{task}.npz"), "--steps", str(steps), "--seed", str(seed), "--out", out]
+    options += ["--log-std-init", "-1"]  # a default that has changed for another reason than speed
     command = [sys.executable, "-c", "import sys; from iddm.cli import main; sys.exit(main())", "train", task, *options]
     subprocess.run(
         command, env={**os.environ, "PYTHONPATH": source}, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
