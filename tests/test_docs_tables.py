@@ -93,3 +93,9 @@ def test_performance_page_agrees_with_the_committed_measurements() -> None:
     from benchmarks.page import PAGE, written
 
     assert PAGE.read_text() == written(), "make it anew: python benchmarks/page.py"
+
+
+def test_further_results_agree_with_their_file() -> None:
+    from benchmarks.further import PAGE, known_rows, written
+
+    assert PAGE.read_text() == written(known_rows()), "make it anew: python benchmarks/further.py"

@@ -80,7 +80,7 @@ def discriminators(known: Answer) -> Sheet:
 
     def cell(task: str, method: str) -> str:
         found = known.find(task, method)
-        return f"{max(result.saturated for result in found.results):.1%} ({len(found.results)})" if found else NOTHING
+        return f"{100 * max(result.saturated for result in found.results):.1f} % ({len(found.results)})" if found else NOTHING
 
     rows = tuple((name_of(method), *(cell(task, method) for task in known.tasks)) for method in methods)
     note = (
