@@ -111,6 +111,7 @@ def test_imitation_on_a_task_starts_from_its_noise_by_name_or_id_and_flags_chang
 
     assert (noise("Ant"), noise("ant-v5", "--method", "gail"), noise("HalfCheetah")) == (-2.0, -2.0, -1.0)
     assert noise("Ant", "--log-std-init", "-1.5") == -1.5
+    assert (noise("--out", "Ant", "HalfCheetah"), noise("--out", "Ant", "Pendulum-v1")) == (-1.0, -1.0)
     assert noise("Ant", "--preset", "paper") == 0.0
     assert noise("Ant", "--method", "ppo") == expert_config("Ant").log_std_init == -1.0
 

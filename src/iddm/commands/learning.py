@@ -52,18 +52,15 @@ def _peek(args: list[str], flag: str, default: str) -> str:
     return default
 
 
-def _peek_task(args: list[str]) -> str:
-    """The task, where it is one of ours: it decides some defaults."""
+def train_flags(args: list[str], expert: bool = False, task: str | None = None) -> tuple[Any, Path | None]:
+    """Parse a config whose defaults, and whose parts' flags, are those of the chosen method, preset and task."""
+    from iddm.config import Config, default_config, expert_config
     from iddm.envs.tasks import find_task
 
-    return next((arg for arg in args if find_task(arg)), "")
-
-
-def train_flags(args: list[str], start: Any = None) -> tuple[Any, Path | None]:
-    """Parse a config whose defaults, and whose parts' flags, are those of `start`, or of the chosen method, preset and task."""
-    from iddm.config import Config, default_config
-
-    default = start or default_config(_peek_task(args), _peek(args, "--method", "iddm"), _peek(args, "--preset", "tuned"))
+    if task is None:
+        task = next((arg for arg in args if find_task(arg)), "")
+    preset = _peek(args, "--preset", "tuned")
+    default = expert_config(task, preset) if expert else default_config(task, _peek(args, "--method", "iddm"), preset)
     default = dataclasses.replace(default, env=tyro.MISSING)  # pyright: ignore[reportArgumentType]
     out = Annotated[Path | None, tyro.conf.arg(help="Directory of the run; without it, one under runs/.")]
     fields = [("config", Annotated[Config, tyro.conf.arg(name="")]), ("out", out)]
@@ -72,18 +69,18 @@ def train_flags(args: list[str], start: Any = None) -> tuple[Any, Path | None]:
         flags,
         default=flags(default, None, *default.parts.values()),
         args=args,
-        prog="iddm expert" if start else "iddm train",
+        prog="iddm expert" if expert else "iddm train",
         description=f"Settings of {default.method}. Each method has its own: --method M --help. Continue a run: --resume DIR.",
     )
+    if find_task(given.config.env) != find_task(task):  # the word that named a task was a flag's value, as in --out Ant
+        return train_flags(args, expert, given.config.env)
     parts = {name: getattr(given, name) for name in default.parts}
     return dataclasses.replace(given.config, terms=default.terms).with_parts(parts), given.out
 
 
 def expert_command(args: list[str]) -> int:
     """Train an expert with PPO on the environment's own reward."""
-    from iddm.config import expert_config
-
-    return _learn(*train_flags(args, expert_config(_peek_task(args), _peek(args, "--preset", "tuned"))))
+    return _learn(*train_flags(args, expert=True))
 
 
 @dataclasses.dataclass(frozen=True)
