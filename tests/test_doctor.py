@@ -64,6 +64,13 @@ def test_demonstrations_in_other_units_saturate_the_discriminator_and_are_named(
     assert "far from the demonstrations' in column 1: column 1 is" in text
 
 
+def test_only_columns_that_are_compared_are_far_from_the_demonstrations(cartpole_demos: Demos, tmp_path: Path) -> None:
+    moved = replace(cartpole_demos, observations=tuple(o + np.float32([0, 50, 0, 70]) for o in cartpole_demos.observations))
+    iddm.save_demos(moved, tmp_path / "d.npz")
+    iddm.train("CartPole", tmp_path / "d.npz", "gaifo", tmp_path / "run", columns="0,2,3", **TINY)
+    assert "far from the demonstrations' in column 3: column 3 is" in said(tmp_path / "run")
+
+
 def test_a_collapsed_entropy_is_found_for_a_continuous_policy(hopper_demos: Demos, tmp_path: Path) -> None:
     iddm.train("Hopper-v5", hopper_demos, "gaifo", tmp_path / "run", log_std_init=-6.0, **TINY)
     text = said(tmp_path / "run")

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from iddm.demos import Demos, Finding
+from iddm.demos import Finding
 from iddm.demos.second_look import ranges
-from iddm.envs.spec import parse_kwargs, resolve
+from iddm.envs.spec import EnvSpec, parse_kwargs, resolve, shape_of
 from iddm.errors import UserError
 from iddm.evaluation import sample_env
-from iddm.expert import find_demos
+from iddm.expert import choose_columns, find_demos
 from iddm.runs import Run
 
 RIGHT = 0.98
@@ -44,17 +44,28 @@ class Patient:
         return bool(self.rows) and key in self.rows[-1]
 
     @cached_property
-    def demos(self) -> Demos | None:
-        """The demonstrations, unless they are no longer where they were."""
+    def spec(self) -> EnvSpec:
+        config = self.run.config
+        return resolve(config.env, config.max_episode_steps, parse_kwargs(config.env_kwargs))
+
+    @cached_property
+    def compared(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """The demonstrations' rows as they are compared, and which of the environment's columns these are.
+
+        None where the demonstrations are no longer what they were.
+        """
+        config = self.run.config
         try:
-            return find_demos(self.run.config)
+            shape = shape_of(self.spec)
+            demos, columns = choose_columns(find_demos(config), shape, config.columns, config.demo_columns, "the demonstrations")
         except UserError:
             return None
+        indices = np.arange(shape.obs_size) if columns is None else np.array(columns)
+        return (np.concatenate(demos.observations), indices) if demos.obs_size == len(indices) else None
 
     @cached_property
     def idle_return(self) -> float | None:
-        config = self.run.config
-        return sample_env(resolve(config.env, config.max_episode_steps, parse_kwargs(config.env_kwargs))).idle_return
+        return sample_env(self.spec).idle_return
 
     @cached_property
     def arrays(self) -> dict[str, np.ndarray]:
@@ -178,20 +189,19 @@ def below_control(patient: Patient) -> str | None:
 
 
 def far_from_demonstrations(patient: Patient) -> str | None:
-    if patient.demos is None or not patient.run.finished:
+    if patient.compared is None or not patient.run.finished:
         return None
-    policy, rows = patient.run.policy, np.concatenate(patient.demos.observations)
-    if policy.obs_size != rows.shape[1]:
-        return None
-    distance = np.abs(policy.mean - rows.mean(axis=0)) / (policy.std + rows.std(axis=0) + 1e-6)
-    odd = np.flatnonzero(distance > FAR).tolist()
+    rows, columns = patient.compared
+    mean, std = patient.run.policy.mean[columns], patient.run.policy.std[columns]
+    distance = np.abs(mean - rows.mean(axis=0)) / (std + rows.std(axis=0) + 1e-6)
+    odd = columns[distance > FAR].tolist()
     if not odd:
         return None
     worst = int(np.argmax(distance))
     return (
-        f"The agent's states are far from the demonstrations' in {ranges(odd)}: column {worst} is {policy.mean[worst]:.3g} ± "
-        f"{policy.std[worst]:.2g} here and {rows[:, worst].mean():.3g} ± {rows[:, worst].std():.2g} there. If the units or the "
-        "environment differ, mend that (iddm inspect); if a column cannot be reached, leave it out with --columns."
+        f"The agent's states are far from the demonstrations' in {ranges(sorted(odd))}: column {columns[worst]} is "
+        f"{mean[worst]:.3g} ± {std[worst]:.2g} here and {rows[:, worst].mean():.3g} ± {rows[:, worst].std():.2g} there. If the "
+        "units or the environment differ, mend that (iddm inspect); if a column cannot be reached, leave it out with --columns."
     )
 
 
