@@ -37,6 +37,16 @@ def test_iqm_ignores_the_lowest_and_the_highest_quarter() -> None:
     assert iqm([-1e9, 1.0, 3.0, 1e9]).value == 2.0
 
 
+def test_a_quartile_may_cut_through_a_value() -> None:
+    assert iqm([0.0, 1.0, 5.0]).value == pytest.approx((0 * 1 + 1 * 4 + 5 * 1) / 6)
+
+
+def test_a_task_has_the_same_weight_however_many_its_seeds() -> None:
+    assert aggregate_iqm({"a": [0.0] * 8, "b": [1.0]}).value == pytest.approx(0.5)
+    repeated = {"a": X["a"] * 7, "b": X["b"]}
+    assert aggregate_iqm(repeated).value == pytest.approx(aggregate_iqm(X).value)
+
+
 def test_interval_contains_the_figure_and_grows_with_the_deviation() -> None:
     narrow, wide = iqm([9.0, 10.0, 10.0, 11.0, 10.0]), iqm([0.0, 10.0, 10.0, 20.0, 10.0])
     assert narrow.low <= narrow.value <= narrow.high

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from math import nan
 
 import numpy as np
-from scipy import stats
 
 RESAMPLES = 2_000
 SEED = 0
@@ -55,8 +54,8 @@ def normalised(scores: Scores, random: Mapping[str, float], expert: Mapping[str,
 
 
 def aggregate_iqm(scores: Scores) -> Estimate:
-    """IQM over the scores of all tasks and seeds; the bootstrap draws seeds within each task."""
-    return _bootstrap(_groups(scores), lambda drawn: stats.trim_mean(np.concatenate(drawn, axis=-1), 0.25, axis=-1))
+    """IQM over the scores of all tasks, each of the same weight however many its seeds; the bootstrap draws within a task."""
+    return _bootstrap(_groups(scores), _interquartile_mean)
 
 
 def probability_of_improvement(x: Scores, y: Scores) -> Estimate | None:
@@ -77,6 +76,17 @@ def _superiority(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """U / (n·m) of Mann and Whitney: how many pairs x wins, ties half. [..., n], [..., m] to [...]."""
     difference = x[..., :, None] - y[..., None, :]
     return (0.5 * (np.sign(difference) + 1)).mean(axis=(-2, -1))
+
+
+def _interquartile_mean(groups: list[np.ndarray]) -> np.ndarray:
+    """The mean between the quartiles of all values, where every group has the same weight. [..., n] each to [...]."""
+    values = np.concatenate(groups, axis=-1)
+    weights = np.broadcast_to(np.concatenate([np.full(g.shape[-1], 1 / g.shape[-1]) for g in groups]) / len(groups), values.shape)
+    order = values.argsort(axis=-1)
+    weights = np.take_along_axis(weights, order, axis=-1)
+    upper = weights.cumsum(axis=-1)
+    inside = np.clip(upper, 0.25, 0.75) - np.clip(upper - weights, 0.25, 0.75)
+    return (inside * np.take_along_axis(values, order, axis=-1)).sum(axis=-1) / inside.sum(axis=-1)
 
 
 def _groups(scores: Scores) -> list[np.ndarray]:

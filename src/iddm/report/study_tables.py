@@ -68,8 +68,8 @@ def aggregate(known: Answer) -> Sheet:
         rows.append((name_of(method), str(len(by_task)), str(runs), share(aggregate_iqm(by_task)), share(better)))
     note = (
         "Scores are normalised (random actions 0 %, expert 100 %). IQM: the mean of the middle half of a method's runs on all "
-        "its tasks. IDDM better: how often a run of IDDM beats one of the method on the same task. [95 % intervals: bootstrap "
-        "within each task, absent where a task has a single seed.]"
+        "its tasks, each task of the same weight. IDDM better: how often a run of IDDM beats one of the method on the same task. "
+        "[95 % intervals: bootstrap within each task, absent where a task has a single seed.]"
     )
     return Sheet(("method", "tasks", "runs", "IQM", "IDDM better"), tuple(rows), note=note)
 
