@@ -4,18 +4,17 @@
 evaluates it over 50 fresh episodes, and writes the table of docs/results.md. Other people's episodes are in ../shared/demos.
 """
 
-import csv
-import io
+import os
 import shlex
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from iddm.cli import main as iddm
 from iddm.demos import load_demos
 from iddm.evaluation import evaluate
 from iddm.experiments.provenance import commit
-from iddm.files import write_whole
+from iddm.files import from_csv, to_csv, write_whole
 from iddm.policy import load_policy
 from iddm.report.docs import with_tables
 
@@ -59,13 +58,14 @@ ENTRIES = [
 
 
 def run(command: str) -> None:
-    subprocess.run(shlex.split(command), check=True, cwd=ROOT)
+    if code := iddm(shlex.split(command)[1:]):
+        sys.exit(code)
 
 
 def trained(command: str, out: Path) -> None:
     """Train by this command, unless it is done; what was stopped goes on."""
-    if not (ROOT / out / "policy.safetensors").exists():
-        run(f"iddm train --resume {out}" if (ROOT / out).exists() else f"{command} --out {out}")
+    if not (out / "policy.safetensors").exists():
+        run(f"iddm train --resume {out}" if out.exists() else f"{command} --out {out}")
 
 
 def row(entry: Entry) -> dict[str, str]:
@@ -74,8 +74,8 @@ def row(entry: Entry) -> dict[str, str]:
         trained(f"iddm expert {entry.env}", expert)
         run(f"iddm demos {expert} --episodes 10 --out {entry.demos}")
     trained(entry.command, entry.out)
-    result = evaluate(load_policy(ROOT / entry.out))
-    returns = load_demos(ROOT / entry.demos).episode_returns
+    result = evaluate(load_policy(entry.out))
+    returns = load_demos(entry.demos).episode_returns
     shown = float("nan") if returns is None else float(returns.mean())
     return {
         "env": entry.env,
@@ -104,23 +104,15 @@ def written(rows: list[dict[str, str]]) -> str:
     return with_tables(PAGE.read_text(), {"further": "\n".join(lines)}, PAGE.name)
 
 
-def known_rows() -> list[dict[str, str]]:
-    with open(RESULTS, newline="") as lines:
-        return list(csv.DictReader(lines))
-
-
 def main() -> None:
-    rows = known_rows()
+    os.chdir(ROOT)
+    rows = from_csv(RESULTS)
     for entry in ENTRIES:
         if any(r["command"] == entry.command for r in rows) or (sys.argv[1:] and entry.env not in sys.argv[1:]):
             continue
         rows.append(row(entry))
-        text = io.StringIO()
-        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        write_whole(RESULTS, text.getvalue())
-        write_whole(PAGE, written(rows))
+        write_whole(RESULTS, to_csv(rows, list(rows[0])))
+    write_whole(PAGE, written(rows))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import pytest
 
 from iddm.cli import main
 from iddm.errors import UserError
-from iddm.experiments.toy import SETTINGS, ToyRow, read_rows, to_csv, toy_cell, toy_config, toy_study
+from iddm.experiments.toy import SETTINGS, ToyRow, read_rows, rows_to_csv, toy_cell, toy_config, toy_study
 from iddm.report.toy_study import interval, less_disagreement, markdown
 from iddm.theory.toy import exact_measures, relabellings, shortest_path_moves, spread
 from iddm.training import finish
@@ -51,7 +51,7 @@ def test_interval_of_a_difference_is_over_pairs_of_one_seed() -> None:
 
 def test_rows_come_back_from_their_file(tmp_path) -> None:
     rows = [row("gail", 0, 0.5), row("iddm", 1, float("inf"))]
-    (tmp_path / "toy.csv").write_text(to_csv(rows))
+    (tmp_path / "toy.csv").write_text(rows_to_csv(rows))
     assert read_rows(tmp_path / "toy.csv") == rows
 
 
@@ -67,7 +67,7 @@ def test_study_writes_table_and_figures_and_does_nothing_twice(tmp_path, capsys)
     policies = {file: file.stat().st_mtime_ns for file in tmp_path.glob("runs/*/*/policy.safetensors")}
     assert len(policies) == 4
     rows = toy_cell(2, 0, tmp_path / "runs", 2048)
-    assert to_csv(rows) == first
+    assert rows_to_csv(rows) == first
     assert policies == {file: file.stat().st_mtime_ns for file in policies}
     with pytest.raises(UserError, match="other settings"):
         finish(toy_config("gaifo", 2, 0, 4096), tmp_path / "runs" / "n2-seed0" / "gaifo")

@@ -1,10 +1,13 @@
 """Files are written whole, then renamed: a reader never sees half of one, and a crash loses nothing."""
 
+import csv
+import io
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from iddm.errors import UserError
 
@@ -24,6 +27,19 @@ def write_whole(path: Path, content: bytes | str) -> None:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
         raise UserError(f"{path}: could not be written ({error.strerror or error}).") from error
+
+
+def to_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def from_csv(file: Path) -> list[dict[str, str]]:
+    with open(file, newline="") as lines:
+        return list(csv.DictReader(lines))
 
 
 @contextmanager

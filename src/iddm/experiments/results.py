@@ -5,8 +5,6 @@ curves.csv   returns of the training episodes      the same bytes wherever the r
 about.json   commit and seconds of every run
 """
 
-import csv
-import io
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -17,7 +15,7 @@ import numpy as np
 
 from iddm.errors import UserError
 from iddm.experiments.specs import RunSpec
-from iddm.files import write_whole
+from iddm.files import from_csv, to_csv, write_whole
 
 POINTS = 40
 """Of a curve: each is the mean return of the training episodes that ended since the point before."""
@@ -125,11 +123,11 @@ class Results:
             for name, outcome in self.outcomes.items()
             for steps, value in outcome.curve
         ]
-        write_whole(directory / "curves.csv", _to_csv(points, ["name", "steps", "episode_return"]))
+        write_whole(directory / "curves.csv", to_csv(points, ["name", "steps", "episode_return"]))
         about = {name: outcome.about for name, outcome in self.outcomes.items()}
         write_whole(directory / "about.json", json.dumps(about, indent=2) + "\n")
         write_whole(
-            directory / "runs.csv", _to_csv([asdict(row) for row in self.rows], [f.name for f in fields(Result)])
+            directory / "runs.csv", to_csv([asdict(row) for row in self.rows], [f.name for f in fields(Result)])
         )  # last: it says what there is
 
     @staticmethod
@@ -140,23 +138,10 @@ class Results:
         try:
             about = dict(json.loads((directory / "about.json").read_text()))
             curves: dict[str, list[tuple[int, float]]] = {}
-            for point in _from_csv(directory / "curves.csv"):
+            for point in from_csv(directory / "curves.csv"):
                 curves.setdefault(point["name"], []).append((int(point["steps"]), float(point["episode_return"])))
             kinds = {field.name: field.type for field in fields(Result)}
-            rows = [Result(**{key: kinds[key](x) for key, x in row.items()}) for row in _from_csv(directory / "runs.csv")]  # pyright: ignore
+            rows = [Result(**{key: kinds[key](x) for key, x in row.items()}) for row in from_csv(directory / "runs.csv")]  # pyright: ignore
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise UserError(f"{directory}: not the results of studies ({type(error).__name__}: {error}).") from error
         return Results({row.name: Outcome(row, tuple(curves.get(row.name, ())), about.get(row.name, {})) for row in rows})
-
-
-def _to_csv(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
-
-
-def _from_csv(file: Path) -> list[dict[str, str]]:
-    with open(file, newline="") as lines:
-        return list(csv.DictReader(lines))

@@ -4,8 +4,6 @@ For each number of choices n and each seed: an expert by PPO, its episodes, thre
 compared with the expert's exactly, by the solver of `iddm.theory`.
 """
 
-import csv
-import io
 import json
 import sys
 import time
@@ -23,7 +21,7 @@ from iddm.errors import UserError
 from iddm.evaluation import record_demos
 from iddm.experiments.pool import in_parallel
 from iddm.experiments.provenance import commit
-from iddm.files import write_whole
+from iddm.files import from_csv, to_csv, write_whole
 from iddm.policy import Policy
 from iddm.theory.mdp import Array
 from iddm.theory.toy import ExactMeasures, exact_measures, relabellings
@@ -144,7 +142,7 @@ def toy_study(
         rows += ended.value
         on_cell(ended.value)
     rows.sort(key=lambda row: (row.num_choices, ("expert", *METHODS).index(row.method), row.seed))
-    write_whole(out / "toy.csv", to_csv(rows))
+    write_whole(out / "toy.csv", rows_to_csv(rows))
     about = {
         "command": " ".join(["iddm", *sys.argv[1:]]),
         "commit": commit(),
@@ -157,16 +155,11 @@ def toy_study(
     return rows
 
 
-def to_csv(rows: Sequence[ToyRow]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, [field.name for field in fields(ToyRow)], lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
-        writer.writerow({key: f"{x:.6g}" if isinstance(x, float) else x for key, x in asdict(row).items()})
-    return text.getvalue()
+def rows_to_csv(rows: Sequence[ToyRow]) -> str:
+    figures = [{key: f"{x:.6g}" if isinstance(x, float) else x for key, x in asdict(row).items()} for row in rows]
+    return to_csv(figures, [field.name for field in fields(ToyRow)])
 
 
 def read_rows(file: Path) -> list[ToyRow]:
-    """What `to_csv` wrote."""
-    with open(file, newline="") as lines:
-        return [ToyRow(**{f.name: f.type(row[f.name]) for f in fields(ToyRow)}) for row in csv.DictReader(lines)]  # pyright: ignore
+    """What `rows_to_csv` wrote."""
+    return [ToyRow(**{f.name: f.type(row[f.name]) for f in fields(ToyRow)}) for row in from_csv(file)]  # pyright: ignore
