@@ -15,6 +15,7 @@ from iddm.experiments.results import Outcome, Result, Results
 from iddm.experiments.specs import STEPS
 from iddm.report import film, study_charts
 from iddm.report.study_page import study_page
+from iddm.report.study_tables import tables
 
 from . import made_up
 
@@ -107,6 +108,18 @@ def test_curves_leave_out_what_is_not_learned() -> None:
     assert [chart["title"] for chart in charts] == list(made_up.TOP)
     assert not {"random", "expert", "bc"} & {each["method"] for chart in charts for each in chart["lines"]}
     assert [mark["label"] for mark in charts[0]["marks"]] == ["expert", "random"]
+
+
+def test_demonstrations_are_compared_on_the_tasks_that_have_several_amounts() -> None:
+    known = made_up.results(["table2"], seeds=2).with_outcomes(
+        made_up.results(["demos"], seeds=2, only=["CartPole"]).outcomes.values()
+    )
+    assert [chart["title"] for chart in data_in(study_page(known))["charts"]["demos"]] == ["CartPole"]
+    rows = tables(known)["demos"].rows
+    assert [row[:2] for row in rows] == [
+        ("CartPole", much) for much in ("32 pairs", "1 episode", "4 episodes", "7 episodes", "all ten")
+    ]
+    assert "demos" not in tables(made_up.results(["table2"], seeds=2))
 
 
 def test_report_tells_runs_and_studies_apart(tmp_path: Path, capsys) -> None:

@@ -13,7 +13,7 @@ from iddm.experiments.results import Results
 from iddm.experiments.specs import CONTROLS, EXPERT, LAMBDA_P, LAMBDA_S
 from iddm.experiments.statistics import aggregate_iqm
 from iddm.report.sheets import NAMES, figure, name_of, share
-from iddm.report.study_tables import amount, weights_of
+from iddm.report.study_tables import amount, by_amount, weights_of
 
 Points = Sequence[tuple[float, float]]
 
@@ -56,8 +56,7 @@ def curves(known: Answer, results: Results) -> list[dict[str, Any]]:
 def demos(known: Answer) -> list[dict[str, Any]]:
     """A chart a task: normalised scores over the number of demonstrations."""
     charts = []
-    for task in known.tasks:
-        cells = [c for c in known.cells if c.spec.task == task and c.spec.method not in ("random", EXPERT)]
+    for task, cells in by_amount(known).items():
         amounts = list(dict.fromkeys(map(amount, cells)))
         by_method = groupby(sorted(cells, key=lambda cell: cell.spec.method), key=lambda cell: cell.spec.method)
         lines = [line(method, _seeds(known, list(some), amounts)) for method, some in by_method]

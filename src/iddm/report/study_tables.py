@@ -130,11 +130,18 @@ def amount(cell: Cell) -> str:
     return "all ten" if episodes is None else f"{episodes} episode{'s' if episodes > 1 else ''}"
 
 
+def by_amount(known: Answer) -> dict[str, list[Cell]]:
+    """The cells of each task on which amounts of demonstrations are compared: those that have more than one."""
+    cells = {
+        task: [c for c in known.cells if c.spec.task == task and c.spec.method not in ("random", EXPERT)] for task in known.tasks
+    }
+    return {task: some for task, some in cells.items() if len(set(map(amount, some))) > 1}
+
+
 def demos(known: Answer) -> Sheet:
     """Normalised scores by the number of demonstrations."""
-    cells = [cell for cell in known.cells if cell.spec.method not in ("random", EXPERT)]
-    methods = list(dict.fromkeys(cell.spec.method for cell in cells))
-    found = {(cell.spec.task, amount(cell), cell.spec.method): cell for cell in cells}
+    found = {(task, amount(cell), cell.spec.method): cell for task, cells in by_amount(known).items() for cell in cells}
+    methods = list(dict.fromkeys(method for _, _, method in found))
 
     def value(task: str, much: str, method: str) -> str:
         cell = found.get((task, much, method))
@@ -143,8 +150,7 @@ def demos(known: Answer) -> Sheet:
 
     rows = tuple(
         (task, much, *(value(task, much, method) for method in methods))
-        for task in known.tasks
-        for much in dict.fromkeys(amount(cell) for cell in cells if cell.spec.task == task)
+        for task, much in dict.fromkeys((task, much) for task, much, _ in found)
     )
     note = "Normalised score (random actions 0 %, expert 100 %): IQM over seeds [95 % interval] (number of seeds)."
     return Sheet(("task", "demonstrations", *map(name_of, methods)), rows, 2, note)
