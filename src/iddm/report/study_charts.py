@@ -26,8 +26,15 @@ def line(method: str, seeds: Sequence[Points]) -> dict[str, Any] | None:
     first, last = max(points[0][0] for points in seeds), min(points[-1][0] for points in seeds)
     x = sorted({step for points in seeds for step, _ in points if first <= step <= last})
     y = np.array([np.interp(x, [step for step, _ in points], [value for _, value in points]) for points in seeds])
-    rounded = [[round(float(value), 3) for value in row] for row in (y.mean(0), y.min(0), y.max(0))] if x else [[], [], []]
-    return {"method": method, "x": x, "mean": rounded[0], "low": rounded[1], "high": rounded[2], "seeds": seeds}
+    return _drawn(method, x, y.T, seeds)
+
+
+def _drawn(
+    method: str, x: Sequence[float], values: Sequence[Sequence[float]] | np.ndarray, seeds: Sequence[Points]
+) -> dict[str, Any]:
+    """Mean and range of the values at each x."""
+    mean, low, high = ([round(float(some(each)), 3) for each in values] for some in (np.mean, np.min, np.max))
+    return {"method": method, "x": x, "mean": mean, "low": low, "high": high, "seeds": seeds}
 
 
 def methods_of(charts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -59,7 +66,7 @@ def demos(known: Answer) -> list[dict[str, Any]]:
     for task, cells in by_amount(known).items():
         amounts = list(dict.fromkeys(map(amount, cells)))
         by_method = groupby(sorted(cells, key=lambda cell: cell.spec.method), key=lambda cell: cell.spec.method)
-        lines = [line(method, _seeds(known, list(some), amounts)) for method, some in by_method]
+        lines = [_over_amounts(method, known, list(some), amounts) for method, some in by_method]
         if any(lines):
             marks = [{"label": "expert", "value": 100}, {"label": "random", "value": 0}]
             lines = [each for each in lines if each]
@@ -67,14 +74,18 @@ def demos(known: Answer) -> list[dict[str, Any]]:
     return charts
 
 
-def _seeds(known: Answer, cells: list[Cell], amounts: list[str]) -> list[Points]:
-    """Each seed's normalised scores in percent, over the places of the amounts."""
+def _over_amounts(method: str, known: Answer, cells: list[Cell], amounts: list[str]) -> dict[str, Any] | None:
+    """A method's normalised scores in percent over the places of the amounts, which may have different seeds."""
     seeds: dict[int, list[tuple[float, float]]] = {}
     for cell in sorted(cells, key=lambda cell: amounts.index(amount(cell))):
         scores = known.normalised({cell.spec.task: cell}).get(cell.spec.task, [])
         for result, score in zip(cell.results, scores, strict=False):
-            seeds.setdefault(result.seed, []).append((amounts.index(amount(cell)), round(100 * score, 2)))
-    return list(seeds.values())
+            if isfinite(score):
+                seeds.setdefault(result.seed, []).append((amounts.index(amount(cell)), round(100 * score, 2)))
+    points = list(seeds.values())
+    x = sorted({place for some in points for place, _ in some})
+    values = [[score for some in points for place, score in some if place == at] for at in x]
+    return _drawn(method, x, values, points) if x else None
 
 
 def heat_map(known: Answer) -> str:

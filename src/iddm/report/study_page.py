@@ -150,7 +150,7 @@ def _study_sections(results: Results, known: dict[str, Answer], charts: dict[str
     if "demos" in charts:
         drawn = '<div class="charts" id="demos"></div>'
         switches = "" if "curves" in charts else _SWITCHES
-        words = "Normalised score over the number of demonstrations."
+        words = "Normalised score over the number of demonstrations: mean over seeds, with their range as a band."
         parts.append(_section(title["demos"], words, switches, drawn, _fold("the figures", sheets["demos"])))
     weights = [_section(title[name], "", sheets[name]) for name in ("lambda_p", "lambda_s") if name in sheets]
     parts.append(f'<div class="pair">{"".join(weights)}</div>' if weights else "")

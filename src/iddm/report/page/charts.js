@@ -110,7 +110,7 @@ function labels(svg, chart, lines, scale) {
   wanted.push(...chart.marks.map((mark) => ({ text: mark.label, fill: "var(--soft)", y: scale.y(mark.value) })));
   wanted.sort((a, b) => a.y - b.y);
   wanted.forEach((label, i) => { if (i) label.y = Math.max(label.y, wanted[i - 1].y + 12); });
-  let floor = scale.inner.bottom + 6;
+  let floor = scale.inner.bottom;
   for (const label of wanted.reverse()) {
     label.y = Math.min(label.y, floor);
     floor = label.y - 12;
