@@ -62,11 +62,13 @@ def test_table_2_has_the_papers_methods_on_its_six_tasks_and_no_deepmimic_on_car
 
 
 def test_studies_share_the_runs_that_both_want() -> None:
-    grid, p, s = ({spec.name for spec in STUDIES[name].runs(seeds=1)} for name in ("grid", "lambda_p", "lambda_s"))
-    assert p < grid
-    assert s < grid
+    names = {name: {spec.name for spec in study.runs(seeds=1)} for name, study in STUDIES.items()}
+    p, s = names["lambda_p"], names["lambda_s"]
+    assert p < names["grid"]
+    assert s < names["grid"]
     assert len(p & s) == 1
-    assert {spec.name for spec in STUDIES["table2"].runs(seeds=1)} & p
+    assert len(names["demos"] & p) == 1  # from all ten episodes with the default weights
+    assert len(names["demos"] & names["table2"]) == 2 * 6 + 3 * 3  # controls and experts, and all ten on the first three tasks
 
 
 def test_another_bundled_expert_is_another_run_except_for_methods_without_demonstrations(monkeypatch) -> None:

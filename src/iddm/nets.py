@@ -11,6 +11,13 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from iddm.spaces import ActionSpace
 
 
+def orthogonal(draw: Float[Array, " numbers"], rows: int, columns: int) -> Float[Array, "{rows} {columns}"]:
+    """A matrix whose shorter side is orthonormal, evenly spread over all such: from the first of these normal numbers."""
+    q, r = jnp.linalg.qr(draw[: rows * columns].reshape(max(rows, columns), min(rows, columns)))
+    q = q * jnp.sign(jnp.diag(r))
+    return q if rows >= columns else q.T
+
+
 class MLP(eqx.Module):
     """A tanh perceptron over the last axis, with orthogonal initialisation."""
 
@@ -26,12 +33,12 @@ class MLP(eqx.Module):
         last_gain: float = 1.0,
     ) -> None:
         sizes = [num_inputs, *hidden, num_outputs]
+        shapes = list(itertools.pairwise(sizes))
         gains = [2**0.5] * len(hidden) + [last_gain]
-        keys = jax.random.split(key, len(gains))
-        self.weights = [
-            jax.nn.initializers.orthogonal(gain)(k, shape)
-            for k, gain, shape in zip(keys, gains, itertools.pairwise(sizes), strict=True)
-        ]
+        # One draw for all layers, as long as the largest needs: a draw for each takes more than twice as long to compile.
+        longest = max(rows * columns for rows, columns in shapes)
+        draws = jax.vmap(lambda k: jax.random.normal(k, (longest,)))(jax.random.split(key, len(shapes)))
+        self.weights = [gain * orthogonal(draw, *shape) for gain, draw, shape in zip(gains, draws, shapes, strict=True)]
         self.biases = [jnp.zeros(size) for size in sizes[1:]]
 
     def __call__(self, x: Float[Array, "*batch inputs"]) -> Float[Array, "*batch outputs"]:

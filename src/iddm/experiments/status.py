@@ -1,11 +1,14 @@
 """All runs of a study at a glance, read from their directories: waiting, running with speed and time left, done, failed."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
 from iddm.errors import UserError
 from iddm.experiments.runner import Progress
@@ -48,10 +51,13 @@ def table(progress: Progress, rows: int | None = ROWS) -> Table:
     counts = {kind: sum(state == kind for _, state, _ in states) for kind in ("done", "running", "waiting", "failed")}
     shown = Table(title=", ".join(f"{n} {kind}" for kind, n in counts.items()), title_justify="left", box=None)
     for name in ("task", "method", "seed", "settings", "", ""):
-        shown.add_column(name, no_wrap=True)
+        shown.add_column(name, no_wrap=name != "settings")  # where space is short, settings give way
+    shared = Counter(item for spec in progress.specs for item in spec.settings)
     order = ("running", "failed", "waiting", "done")
     for spec, state, note in sorted(states, key=lambda entry: order.index(entry[1]))[:rows]:
-        shown.add_row(spec.task, spec.method, str(spec.seed), spec.flags, state, note)
+        rarest_first = tuple(sorted(spec.settings, key=lambda item: shared[item]))  # it is what tells this run from the others
+        settings = Text(replace(spec, settings=rarest_first).flags, no_wrap=True, overflow="ellipsis")
+        shown.add_row(spec.task, spec.method, str(spec.seed), settings, state, note)
     return shown
 
 
