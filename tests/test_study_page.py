@@ -94,6 +94,17 @@ def test_every_run_is_listed_with_command_commit_and_settings() -> None:
     assert page.count(">0000000</td>") == len(results.rows)
 
 
+def test_a_weights_curves_are_in_its_order_and_not_among_the_switches() -> None:
+    drawn = data_in(study_page(made_up.results(["lambda_p", "lambda_s"], seeds=2)))
+    names = {name: [each["method"] for each in drawn["charts"][name][0]["lines"]] for name in ("lambda_p", "lambda_s")}
+    assert names == {
+        "lambda_p": ["λₚ 0", "λₚ 0.0005", "λₚ 0.001", "λₚ 0.01"],
+        "lambda_s": ["λₛ 0", "λₛ 0.001", "λₛ 0.01", "λₛ 0.1"],
+    }
+    assert [each["shade"] for each in drawn["charts"]["lambda_s"][0]["lines"]] == [0, 1, 2, 3]
+    assert drawn["methods"] == []
+
+
 def test_mean_over_seeds_is_taken_where_all_seeds_have_points() -> None:
     found = study_charts.line("iddm", [[(0, 0.0), (10, 10.0), (20, 20.0)], [(5, 15.0), (15, 5.0)], []])
     assert found is not None
@@ -170,7 +181,7 @@ def test_every_chart_is_drawn_with_its_lines(tmp_path: Path) -> None:
     page = study_page(made_up.results(seeds=2))
     charts = [chart for some in data_in(page)["charts"].values() for chart in some]
     document = opened(page, tmp_path)
-    assert document.count("<svg") == len(charts) == 12
+    assert document.count("<svg") == len(charts) == 14
     assert sorted(lines_in(document)) == sorted(each["method"] for chart in charts for each in chart["lines"])
     assert 'class="seed"' not in document
     assert "NaN" not in document[document.index("<main>") : document.index('id="data"')]

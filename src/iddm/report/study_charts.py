@@ -60,6 +60,17 @@ def curves(known: Answer, results: Results) -> list[dict[str, Any]]:
     return charts
 
 
+def by_weight(known: Answer, results: Results) -> list[dict[str, Any]]:
+    """Learning curves for each value of the weight that the study varies, the higher the stronger in colour."""
+    varied = [len(set(values)) > 1 for values in zip(*map(weights_of, known.cells), strict=True)].index(True)
+    lines = []
+    for shade, cell in enumerate(sorted(known.cells, key=lambda cell: weights_of(cell)[varied])):
+        name = f"λ{'ₚₛ'[varied]} {weights_of(cell)[varied]:g}"
+        if drawn := line(name, [results.outcomes[r.name].curve for r in cell.results]):
+            lines.append({**drawn, "shade": shade})
+    return [{"title": known.tasks[0], "lines": lines, "marks": [], "percent": False}] if lines else []
+
+
 def demos(known: Answer) -> list[dict[str, Any]]:
     """A chart a task: normalised scores over the number of demonstrations."""
     charts = []

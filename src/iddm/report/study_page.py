@@ -25,6 +25,9 @@ from iddm.report.sheets import Sheet, marked_up, name_of, to_html
 from iddm.report.study_tables import QUICK, every_cell, tables
 from iddm.report.toy_study import HEADINGS, summary
 
+WEIGHTS = ("lambda_p", "lambda_s")
+"""Studies of one weight, whose curves are drawn."""
+
 _FILES = files("iddm") / "report" / "page"
 
 
@@ -47,17 +50,18 @@ def study_page(results: Results, toy: Path | None = None, strips: Sequence[Strip
     """The page; everything from the results is escaped."""
     known = {name: answer(results, study) for name, study in STUDIES.items()}
     headline, lead = _headline(known["table2"])
-    charts = {"curves": study_charts.curves(known["curves"], results), "demos": []}
+    by_method = {"curves": study_charts.curves(known["curves"], results)}
     if known["demos"].says_something:
-        charts["demos"] = study_charts.demos(known["demos"])
-    charts = {name: some for name, some in charts.items() if some}
+        by_method["demos"] = study_charts.demos(known["demos"])
+    by_weight = {name: study_charts.by_weight(known[name], results) for name in WEIGHTS if known[name].says_something}
+    charts = {name: some for name, some in (by_method | by_weight).items() if some}
     sections = [
         *_study_sections(results, known, charts),
         _toy(toy),
         strips_html(strips),
         _section("Every run", "", _runs(results)),
     ]
-    drawn = {"methods": study_charts.methods_of(chart for some in charts.values() for chart in some), "charts": charts}
+    drawn = {"methods": study_charts.methods_of(chart for some in by_method.values() for chart in some), "charts": charts}
     return _fill(
         (_FILES / "page.html").read_text(),
         style=(_FILES / "style.css").read_text(),
@@ -152,7 +156,11 @@ def _study_sections(results: Results, known: dict[str, Answer], charts: dict[str
         switches = "" if "curves" in charts else _SWITCHES
         words = "Normalised score over the number of demonstrations: mean over seeds, with their range as a band."
         parts.append(_section(title["demos"], words, switches, drawn, _fold("the figures", sheets["demos"])))
-    weights = [_section(title[name], "", sheets[name]) for name in ("lambda_p", "lambda_s") if name in sheets]
+    weights = [
+        _section(title[name], "", f'<div class="charts" id="{name}"></div>' if name in charts else "", sheets[name])
+        for name in WEIGHTS
+        if name in sheets
+    ]
     parts.append(f'<div class="pair">{"".join(weights)}</div>' if weights else "")
     if "grid" in sheets:
         shown = study_charts.heat_map(known["grid"]), _fold("beside the paper's figures", sheets["grid"])

@@ -7,11 +7,12 @@ from iddm.config import default_config
 from iddm.experiments import paper
 from iddm.experiments.cells import Answer, Cell, answer
 from iddm.experiments.results import Results
-from iddm.experiments.specs import EPISODES, EXPERT, LAMBDA_P, LAMBDA_S, SIX, STUDIES
+from iddm.experiments.specs import EPISODES, EXPERT, LAMBDA_P, LAMBDA_S, SIX, SMALL, STUDIES
 from iddm.experiments.statistics import aggregate_iqm, iqm, probability_of_improvement
 from iddm.report.sheets import NOTHING, Sheet, figure, lines, name_of, over_seeds, papers, share
 
 OVER_SEEDS = "Mean ± standard deviation over seeds (number of seeds)."
+SMALL_NETWORKS = f"with networks of {SMALL['hidden']}, discriminator {SMALL['adversarial.hidden']}"
 QUICK = "Made with --quick: a look at the machinery, not at results."
 COMPACT = ("random", "none", "gaifo", "iddm", "gail", EXPERT)
 
@@ -102,7 +103,7 @@ def weights(known: Answer) -> Sheet:
         for cell in known.cells
         for p, s in [weights_of(cell)]
     )
-    return Sheet(("λ_p", "λ_s", "return", "paper"), rows, note=f"HalfCheetah. {OVER_SEEDS}")
+    return Sheet(("λ_p", "λ_s", "return", "paper"), rows, note=f"HalfCheetah, {SMALL_NETWORKS}. {OVER_SEEDS}")
 
 
 def grid(known: Answer) -> Sheet:
@@ -114,7 +115,9 @@ def grid(known: Answer) -> Sheet:
 
     rows = tuple((f"λ_p = {p:g}", *(value((p, s)) for s in LAMBDA_S)) for p in LAMBDA_P)
     seeds = sorted({cell.spread.seeds for cell in known.cells})
-    return Sheet(("", *(f"λ_s = {s:g}" for s in LAMBDA_S)), rows, note=f"HalfCheetah. Mean over seeds ({_range(seeds)}).")
+    return Sheet(
+        ("", *(f"λ_s = {s:g}" for s in LAMBDA_S)), rows, note=f"HalfCheetah, {SMALL_NETWORKS}. Mean over seeds ({_range(seeds)})."
+    )
 
 
 def _range(seeds: Sequence[int]) -> str:
@@ -152,7 +155,10 @@ def demos(known: Answer) -> Sheet:
         (task, much, *(value(task, much, method) for method in methods))
         for task, much in dict.fromkeys((task, much) for task, much, _ in found)
     )
-    note = "Normalised score (random actions 0 %, expert 100 %): IQM over seeds [95 % interval] (number of seeds)."
+    note = (
+        "Normalised score (random actions 0 %, expert 100 %): IQM over seeds [95 % interval] (number of seeds). "
+        f"Hopper, HalfCheetah and Ant {SMALL_NETWORKS}."
+    )
     return Sheet(("task", "demonstrations", *map(name_of, methods)), rows, 2, note)
 
 

@@ -4,6 +4,9 @@ const SVG = "http://www.w3.org/2000/svg";
 const KNOWN = ["iddm", "gaifo", "gail", "gaifo-s", "bco", "deepmimic", "bc", "none"];
 const colour = (key) => `var(--m-${KNOWN.includes(key) ? key : "other"})`;
 const named = new Map(data.methods.map((method) => [method.key, method]));
+// A line is a method's, or one of several values of a setting, which have shades of one colour.
+const colourOf = (line) => (line.shade === undefined ? colour(line.method) : `var(--shade-${line.shade})`);
+const nameOf = (line) => named.get(line.method)?.name ?? line.method;
 const number = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 1 });
 const state = { hidden: new Set(), seeds: false };
 
@@ -106,7 +109,7 @@ function axes(svg, chart, scale) {
 
 // Names stand at the ends of their lines, pushed apart where they would meet.
 function labels(svg, chart, lines, scale) {
-  const wanted = lines.map((line) => ({ text: named.get(line.method).name, fill: colour(line.method), y: scale.y(line.mean.at(-1)) }));
+  const wanted = lines.map((line) => ({ text: nameOf(line), fill: colourOf(line), y: scale.y(line.mean.at(-1)) }));
   wanted.push(...chart.marks.map((mark) => ({ text: mark.label, fill: "var(--soft)", y: scale.y(mark.value) })));
   wanted.sort((a, b) => a.y - b.y);
   wanted.forEach((label, i) => { if (i) label.y = Math.max(label.y, wanted[i - 1].y + 12); });
@@ -123,15 +126,15 @@ const path = (points) => points.map(([x, y], i) => `${i ? "L" : "M"}${x.toFixed(
 
 function drawLine(svg, line, scale) {
   const at = (values) => values.map((value, i) => [scale.x(line.x[i]), scale.y(value)]);
-  const stroke = `stroke:${colour(line.method)}`;
+  const stroke = `stroke:${colourOf(line)}`;
   if (state.seeds)
     for (const points of line.seeds) make("path", { class: "seed", style: stroke, d: path(points.map(([x, y]) => [scale.x(x), scale.y(y)])) }, svg);
   else if (line.seeds.length > 1)
-    make("path", { class: "band", style: `fill:${colour(line.method)}`, d: path([...at(line.low), ...at(line.high).reverse()]) + "Z" }, svg);
-  const kind = (line.method === "iddm" ? " ours" : "") + (named.get(line.method).control ? " control" : "");
+    make("path", { class: "band", style: `fill:${colourOf(line)}`, d: path([...at(line.low), ...at(line.high).reverse()]) + "Z" }, svg);
+  const kind = (line.method === "iddm" ? " ours" : "") + (named.get(line.method)?.control ? " control" : "");
   const drawn = make("path", { class: "line" + kind, style: stroke, d: path(at(line.mean)) }, svg);
   drawn.dataset.method = line.method;
-  if (line.x.length === 1) make("circle", { cx: scale.x(line.x[0]), cy: scale.y(line.mean[0]), r: 3, style: `fill:${colour(line.method)}` }, svg);
+  if (line.x.length === 1) make("circle", { cx: scale.x(line.x[0]), cy: scale.y(line.mean[0]), r: 3, style: `fill:${colourOf(line)}` }, svg);
 }
 
 function draw(figure, chart) {

@@ -22,9 +22,9 @@ function listen(svg, readout, chart, lines, scale, width) {
     add(chart.ticks ? chart.ticks[places[here]] : `${number.format(places[here])} steps`);
     const found = lines.map((line) => ({ line, i: nearest(line.x, places[here]) })).sort((a, b) => b.line.mean[b.i] - a.line.mean[a.i]);
     for (const { line, i } of found) {
-      make("circle", { cx: scale.x(line.x[i]), cy: scale.y(line.mean[i]), r: 3, style: `fill:${colour(line.method)}` }, cursor);
+      make("circle", { cx: scale.x(line.x[i]), cy: scale.y(line.mean[i]), r: 3, style: `fill:${colourOf(line)}` }, cursor);
       const range = line.seeds.length > 1 ? ` (${number.format(line.low[i])} to ${number.format(line.high[i])})` : "";
-      add(`${named.get(line.method).name} ${number.format(line.mean[i])}${chart.percent ? " %" : ""}${range}`, colour(line.method));
+      add(`${nameOf(line)} ${number.format(line.mean[i])}${chart.percent ? " %" : ""}${range}`, colourOf(line));
     }
     readout.style.left = x < width / 2 ? "auto" : "0";
     readout.style.right = x < width / 2 ? "0" : "auto";
