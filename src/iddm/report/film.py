@@ -41,7 +41,7 @@ class Strip:
 
 
 def film_strips(results: Results, runs: Path | None) -> list[Strip]:
-    """A strip for every task with results and a bundled expert; the learned policy of its first seed where its run is there."""
+    """A strip for every task with results and a bundled expert, and the learned policy of the first seed whose run is there."""
     strips = []
     known = answer(results, STUDIES["table2"])
     for task in known.tasks:
@@ -51,7 +51,8 @@ def film_strips(results: Results, runs: Path | None) -> list[Strip]:
             continue
         who = {EXPERT: task}
         learned = known.find(task, "iddm")
-        if learned and runs and (path := runs / learned.results[0].name / "policy.safetensors").is_file():
+        policies = [runs / result.name / "policy.safetensors" for result in learned.results] if learned and runs else []
+        if path := next(filter(Path.is_file, policies), None):
             who["IDDM"] = str(path)
         strips.append(_strip(task, who))
     return strips
@@ -98,7 +99,7 @@ def frames_of(policy: Policy) -> list[np.ndarray]:
 def strips_html(strips: Sequence[Strip]) -> str:
     """The film strips as a section of a page."""
     if not strips:
-        return ""
+        return "<section><h2>How it looks</h2><p>No pictures were asked for (--film draws them).</p></section>"
     parts = ""
     for strip in strips:
         rows = ""

@@ -13,6 +13,7 @@ from iddm.report.sheets import NOTHING, Sheet, figure, lines, name_of, over_seed
 
 OVER_SEEDS = "Mean ± standard deviation over seeds (number of seeds)."
 SMALL_NETWORKS = f"with networks of {SMALL['hidden']}, discriminator {SMALL['adversarial.hidden']}"
+IQM = "IQM [95 % interval]"
 QUICK = "Made with --quick: a look at the machinery, not at results."
 COMPACT = ("random", "none", "gaifo", "iddm", "gail", EXPERT)
 
@@ -36,7 +37,7 @@ def experts(known: Answer) -> Sheet:
             task,
             f"`iddm expert {task}`",
             f"{figure(found.results[0].mean)} ± {figure(found.results[0].std)}",
-            papers(paper.TABLE_2[EXPERT].get(task)).removeprefix("paper ") or NOTHING,
+            _paper_alone(paper.TABLE_2[EXPERT].get(task)),
         )
         for task in known.tasks
         if (found := known.find(task, EXPERT))
@@ -99,11 +100,11 @@ def weights_of(cell: Cell) -> tuple[float, float]:
 def weights(known: Answer) -> Sheet:
     """Results by λ_p and λ_s."""
     rows = tuple(
-        (f"{p:g}", f"{s:g}", over_seeds(cell.spread), papers(paper.WEIGHTS.get((p, s))).removeprefix("paper ") or NOTHING)
+        (f"{p:g}", f"{s:g}", over_seeds(cell.spread), _middle(cell), _paper_alone(paper.WEIGHTS.get((p, s))))
         for cell in known.cells
         for p, s in [weights_of(cell)]
     )
-    return Sheet(("λ_p", "λ_s", "return", "paper"), rows, note=f"HalfCheetah, {SMALL_NETWORKS}. {OVER_SEEDS}")
+    return Sheet(("λ_p", "λ_s", "return", IQM, "paper"), rows, note=f"HalfCheetah, {SMALL_NETWORKS}. {OVER_SEEDS}")
 
 
 def grid(known: Answer) -> Sheet:
@@ -178,13 +179,22 @@ def absorbing(known: Answer) -> Sheet:
 
 def every_cell(known: Answer) -> Sheet:
     """Each cell on a line of its own, with its interquartile mean."""
-    rows = []
-    for cell in known.cells:
-        middle = iqm(cell.means)
-        interval = f" [{figure(middle.low)}, {figure(middle.high)}]" if middle.low == middle.low else ""
-        what = cell.spec.flags or "default settings"
-        rows.append((cell.spec.task, name_of(cell.spec.method), what, over_seeds(cell.spread), figure(middle.value) + interval))
-    return Sheet(("task", "method", "settings", "mean ± deviation (seeds)", "IQM [95 % interval]"), tuple(rows), 3)
+    rows = tuple(
+        (c.spec.task, name_of(c.spec.method), c.spec.flags or "default settings", over_seeds(c.spread), _middle(c))
+        for c in known.cells
+    )
+    return Sheet(("task", "method", "settings", "mean ± deviation (seeds)", IQM), rows, 3)
+
+
+def _middle(cell: Cell) -> str:
+    """The interquartile mean over seeds, with its interval where there are several."""
+    middle = iqm(cell.means)
+    return figure(middle.value) + (f" [{figure(middle.low)}, {figure(middle.high)}]" if middle.low == middle.low else "")
+
+
+def _paper_alone(known: paper.Figure | None) -> str:
+    """The paper's figure in a column of its own."""
+    return papers(known).removeprefix("paper ") or NOTHING
 
 
 TABLES: dict[str, tuple[str, Callable[[Answer], Sheet]]] = {
