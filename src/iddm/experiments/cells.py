@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from iddm.experiments.results import Result, Results
-from iddm.experiments.specs import CONTROLS, EXPERT, RunSpec, Study, setting
+from iddm.experiments.specs import CONTROLS, EXPERT, UNTRAINED, RunSpec, Study, setting
 from iddm.experiments.statistics import Spread, normalised, spread
 
 
@@ -74,8 +74,7 @@ class Answer:
     def normalised(self, cells: Mapping[str, Cell]) -> dict[str, list[float]]:
         """The cells' scores by task: random = 0, expert = 1."""
         random, expert = (
-            {cell.spec.task: cell.spread.mean for cell in self.cells if cell.spec.method == method}
-            for method in ("random", EXPERT)
+            {cell.spec.task: cell.spread.mean for cell in self.cells if cell.spec.method == method} for method in UNTRAINED
         )
         return normalised({task: cell.means for task, cell in cells.items()}, random, expert)
 
@@ -87,7 +86,7 @@ def _in_order(names: Iterable[Iterable[str]], present: set[str]) -> list[str]:
 def answer(results: Results, study: Study) -> Answer:
     """The study's results among all results; quick ones only where there are no others."""
     cells = _cells(results, study.runs(1))
-    if any(cell.spec.method not in ("random", EXPERT) for cell in cells):
+    if any(cell.spec.method not in UNTRAINED for cell in cells):
         return Answer(study, cells, quick=False)
     tasks = dict.fromkeys(run.task for run in study.runs(1))
     quick = _cells(results, [run for task in tasks for run in study.runs(1, only=[task], quick=True)])

@@ -28,6 +28,9 @@ STEPS = {
 }
 """Environment steps of every method on a task."""
 
+UNTRAINED = ("random", EXPERT)
+"""Nothing is learned, so there is one run whatever the seeds: the same actions each time."""
+
 UNDEFINED = {("CartPole", "deepmimic")}
 """No joints to track, as in the paper."""
 
@@ -121,7 +124,7 @@ class Grid:
             default = default_config(task, method)
             settings = dict(variant)
             steps = settings.pop("steps", STEPS[task])
-            if method == "random":  # has the same actions whatever the run's seed
+            if method in UNTRAINED:
                 yield RunSpec(task, method, 0, (), default.steps)
                 continue
             for seed in range(seeds):
@@ -207,7 +210,7 @@ STUDIES: dict[str, Study] = {
             "demos",
             "How many demonstrations are needed (the paper's Fig. 3)",
             (
-                Grid(SIX, ("random", EXPERT)),
+                Grid(SIX, UNTRAINED),
                 _pairs("CartPole", 32),
                 _pairs("InvertedPendulum", 128),
                 _pairs("InvertedDoublePendulum", 256),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import isnan
 
 from iddm.experiments.paper import Figure
-from iddm.experiments.statistics import Estimate, Spread
+from iddm.experiments.statistics import Estimate
 
 NAMES = {
     "random": "random actions",
@@ -44,11 +44,6 @@ def name_of(method: str) -> str:
 
 def figure(value: float) -> str:
     return NOTHING if isnan(value) else f"{value:,.1f}"
-
-
-def over_seeds(spread: Spread) -> str:
-    """mean ± deviation (seeds)"""
-    return f"{figure(spread.mean)} ± {figure(spread.std)} ({spread.seeds})"
 
 
 def papers(known: Figure | None) -> str:

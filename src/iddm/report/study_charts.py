@@ -10,7 +10,7 @@ import numpy as np
 
 from iddm.experiments.cells import Answer, Cell
 from iddm.experiments.results import Results
-from iddm.experiments.specs import CONTROLS, EXPERT, LAMBDA_P, LAMBDA_S
+from iddm.experiments.specs import CONTROLS, EXPERT, LAMBDA_P, LAMBDA_S, UNTRAINED
 from iddm.experiments.statistics import aggregate_iqm
 from iddm.report.sheets import NAMES, figure, name_of, share
 from iddm.report.study_tables import amount, by_amount, weights_of
@@ -48,7 +48,7 @@ def curves(known: Answer, results: Results) -> list[dict[str, Any]]:
     """A chart a task: returns of the training episodes over environment steps."""
     charts = []
     for task in known.tasks:
-        cells = [c for c in known.cells if c.spec.task == task and c.spec.method not in ("random", EXPERT)]
+        cells = [c for c in known.cells if c.spec.task == task and c.spec.method not in UNTRAINED]
         lines = [line(c.spec.method, [results.outcomes[r.name].curve for r in c.results]) for c in cells]
         marks = [
             {"label": "expert" if method == EXPERT else "random", "value": round(cell.spread.mean, 3)}
@@ -122,7 +122,7 @@ def heat_map(known: Answer) -> str:
 
 def forest(known: Answer) -> str:
     """Every method's IQM over all tasks with its interval, on one scale from random actions to the expert."""
-    scores = {method: by_task for method, by_task in known.scores.items() if by_task and method not in ("random", EXPERT)}
+    scores = {method: by_task for method, by_task in known.scores.items() if by_task and method not in UNTRAINED}
     estimates = {method: aggregate_iqm(by_task) for method, by_task in scores.items()}
     ends = [end for e in estimates.values() for end in (e.value, e.low, e.high) if end == end] + [0.0, 1.0]
     bottom, top = min(ends), max(ends)

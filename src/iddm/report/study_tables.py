@@ -7,11 +7,12 @@ from iddm.config import default_config
 from iddm.experiments import paper
 from iddm.experiments.cells import Answer, Cell, answer
 from iddm.experiments.results import Results
-from iddm.experiments.specs import EPISODES, EXPERT, LAMBDA_P, LAMBDA_S, SIX, SMALL, STUDIES
+from iddm.experiments.specs import EPISODES, EXPERT, LAMBDA_P, LAMBDA_S, SIX, SMALL, STUDIES, UNTRAINED
 from iddm.experiments.statistics import aggregate_iqm, iqm, probability_of_improvement
-from iddm.report.sheets import NOTHING, Sheet, figure, lines, name_of, over_seeds, papers, share
+from iddm.report.sheets import NOTHING, Sheet, figure, lines, name_of, papers, share
 
 OVER_SEEDS = "Mean ± standard deviation over seeds (number of seeds)."
+OR_EPISODES = f"{OVER_SEEDS} Of random actions and of the expert, over episodes."
 SMALL_NETWORKS = f"with networks of {SMALL['hidden']}, discriminator {SMALL['adversarial.hidden']}"
 IQM = "IQM [95 % interval]"
 QUICK = "Made with --quick: a look at the machinery, not at results."
@@ -23,11 +24,10 @@ def table2(known: Answer) -> Sheet:
     tasks = known.tasks
 
     def cell(task: str, method: str) -> str:
-        found = known.find(task, method)
-        return lines(over_seeds(found.spread) if found else NOTHING, papers(paper.TABLE_2.get(method, {}).get(task)))
+        return lines(_returns(known.find(task, method)), papers(paper.TABLE_2.get(method, {}).get(task)))
 
     rows = tuple((name_of(method), *(cell(task, method) for task in tasks)) for method in known.methods)
-    return Sheet(("method", *tasks), rows, note=OVER_SEEDS)
+    return Sheet(("method", *tasks), rows, note=OR_EPISODES)
 
 
 def experts(known: Answer) -> Sheet:
@@ -50,18 +50,18 @@ def compact(known: Answer) -> Sheet:
     """A few rows of Table 2."""
     tasks = known.tasks
     rows = [
-        (name_of(method), *(over_seeds(found.spread) if (found := known.find(task, method)) else NOTHING for task in tasks))
+        (name_of(method), *(_returns(known.find(task, method)) for task in tasks))
         for method in COMPACT
         if method in known.methods
     ]
     theirs = (paper.TABLE_2["iddm"].get(task) for task in tasks)
     rows.append(("IDDM in the paper", *("{:,.1f} ± {:,.1f}".format(*pair) if pair else NOTHING for pair in theirs)))
-    return Sheet(("method", *tasks), tuple(rows), note=OVER_SEEDS)
+    return Sheet(("method", *tasks), tuple(rows), note=OR_EPISODES)
 
 
 def aggregate(known: Answer) -> Sheet:
     """Every method over all its tasks."""
-    scores = {method: by_task for method, by_task in known.scores.items() if by_task and method not in ("random", EXPERT)}
+    scores = {method: by_task for method, by_task in known.scores.items() if by_task and method not in UNTRAINED}
     ours = scores.get("iddm", {})
     rows = []
     for method, by_task in scores.items():
@@ -100,7 +100,7 @@ def weights_of(cell: Cell) -> tuple[float, float]:
 def weights(known: Answer) -> Sheet:
     """Results by λ_p and λ_s."""
     rows = tuple(
-        (f"{p:g}", f"{s:g}", over_seeds(cell.spread), _middle(cell), _paper_alone(paper.WEIGHTS.get((p, s))))
+        (f"{p:g}", f"{s:g}", _returns(cell), _middle(cell), _paper_alone(paper.WEIGHTS.get((p, s))))
         for cell in known.cells
         for p, s in [weights_of(cell)]
     )
@@ -136,9 +136,7 @@ def amount(cell: Cell) -> str:
 
 def by_amount(known: Answer) -> dict[str, list[Cell]]:
     """The cells of each task on which amounts of demonstrations are compared: those that have more than one."""
-    cells = {
-        task: [c for c in known.cells if c.spec.task == task and c.spec.method not in ("random", EXPERT)] for task in known.tasks
-    }
+    cells = {task: [c for c in known.cells if c.spec.task == task and c.spec.method not in UNTRAINED] for task in known.tasks}
     return {task: some for task, some in cells.items() if len(set(map(amount, some))) > 1}
 
 
@@ -170,7 +168,7 @@ def absorbing(known: Answer) -> Sheet:
         (
             task,
             name_of(method),
-            *(over_seeds(found[key].spread) if (key := (task, method, on)) in found else NOTHING for on in (False, True)),
+            *(_returns(found.get((task, method, on))) for on in (False, True)),
         )
         for task, method in dict.fromkeys((cell.spec.task, cell.spec.method) for cell in known.cells)
     )
@@ -180,10 +178,19 @@ def absorbing(known: Answer) -> Sheet:
 def every_cell(known: Answer) -> Sheet:
     """Each cell on a line of its own, with its interquartile mean."""
     rows = tuple(
-        (c.spec.task, name_of(c.spec.method), c.spec.flags or "default settings", over_seeds(c.spread), _middle(c))
-        for c in known.cells
+        (c.spec.task, name_of(c.spec.method), c.spec.flags or "default settings", _returns(c), _middle(c)) for c in known.cells
     )
-    return Sheet(("task", "method", "settings", "mean ± deviation (seeds)", IQM), rows, 3)
+    return Sheet(("task", "method", "settings", "mean ± deviation", IQM), rows, 3)
+
+
+def _returns(cell: Cell | None) -> str:
+    """Mean ± deviation over seeds, or over the episodes of the only run where nothing is trained."""
+    if cell is None:
+        return NOTHING
+    if cell.spec.method in UNTRAINED:
+        only = cell.results[0]
+        return f"{figure(only.mean)} ± {figure(only.std)} ({only.episodes} ep.)"
+    return f"{figure(cell.spread.mean)} ± {figure(cell.spread.std)} ({cell.spread.seeds})"
 
 
 def _middle(cell: Cell) -> str:
