@@ -7,13 +7,13 @@ from iddm.config import default_config
 from iddm.experiments import paper
 from iddm.experiments.cells import Answer, Cell, answer
 from iddm.experiments.results import Results
-from iddm.experiments.specs import EPISODES, EXPERT, LAMBDA_P, LAMBDA_S, SIX, SMALL, STUDIES, UNTRAINED
+from iddm.experiments.specs import EPISODES, EXPERT, LAMBDA_P, LAMBDA_S, LIGHT, SIX, STUDIES, UNTRAINED
 from iddm.experiments.statistics import aggregate_iqm, iqm, probability_of_improvement
 from iddm.report.sheets import NOTHING, Sheet, figure, lines, name_of, papers, share
 
 OVER_SEEDS = "Mean ± standard deviation over seeds (number of seeds)."
 OR_EPISODES = f"{OVER_SEEDS} Of random actions and of the expert, over episodes."
-SMALL_NETWORKS = f"with networks of {SMALL['hidden']}, discriminator {SMALL['adversarial.hidden']}"
+LIGHTLY = f"with {LIGHT['steps']:,} steps and networks of {LIGHT['hidden']}, discriminator {LIGHT['adversarial.hidden']}"
 IQM = "IQM [95 % interval]"
 QUICK = "Made with --quick: a look at the machinery, not at results."
 COMPACT = ("random", "none", "gaifo", "iddm", "gail", EXPERT)
@@ -104,7 +104,7 @@ def weights(known: Answer) -> Sheet:
         for cell in known.cells
         for p, s in [weights_of(cell)]
     )
-    return Sheet(("λ_p", "λ_s", "return", IQM, "paper"), rows, note=f"HalfCheetah, {SMALL_NETWORKS}. {OVER_SEEDS}")
+    return Sheet(("λ_p", "λ_s", "return", IQM, "paper"), rows, note=f"HalfCheetah, {LIGHTLY}. {OVER_SEEDS}")
 
 
 def grid(known: Answer) -> Sheet:
@@ -117,7 +117,7 @@ def grid(known: Answer) -> Sheet:
     rows = tuple((f"λ_p = {p:g}", *(value((p, s)) for s in LAMBDA_S)) for p in LAMBDA_P)
     seeds = sorted({cell.spread.seeds for cell in known.cells})
     return Sheet(
-        ("", *(f"λ_s = {s:g}" for s in LAMBDA_S)), rows, note=f"HalfCheetah, {SMALL_NETWORKS}. Mean over seeds ({_range(seeds)})."
+        ("", *(f"λ_s = {s:g}" for s in LAMBDA_S)), rows, note=f"HalfCheetah, {LIGHTLY}. Mean over seeds ({_range(seeds)})."
     )
 
 
@@ -156,7 +156,7 @@ def demos(known: Answer) -> Sheet:
     )
     note = (
         "Normalised score (random actions 0 %, expert 100 %): IQM over seeds [95 % interval] (number of seeds). "
-        f"Hopper, HalfCheetah and Ant {SMALL_NETWORKS}."
+        f"Hopper, HalfCheetah and Ant {LIGHTLY}."
     )
     return Sheet(("task", "demonstrations", *map(name_of, methods)), rows, 2, note)
 
