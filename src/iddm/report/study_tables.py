@@ -14,7 +14,6 @@ from iddm.report.sheets import NOTHING, Sheet, figure, lines, name_of, papers, s
 OVER_SEEDS = "Mean ± standard deviation over seeds (number of seeds)."
 OR_EPISODES = f"{OVER_SEEDS} Of random actions and of the expert, over episodes."
 LIGHTLY = f"with {LIGHT['steps']:,} steps and networks of {LIGHT['hidden']}, discriminator {LIGHT['adversarial.hidden']}"
-IQM = "IQM [95 % interval]"
 QUICK = "Made with --quick: a look at the machinery, not at results."
 COMPACT = ("random", "none", "gaifo", "iddm", "gail", EXPERT)
 
@@ -100,11 +99,13 @@ def weights_of(cell: Cell) -> tuple[float, float]:
 def weights(known: Answer) -> Sheet:
     """Results by λ_p and λ_s."""
     rows = tuple(
-        (f"{p:g}", f"{s:g}", _returns(cell), _middle(cell), _paper_alone(paper.WEIGHTS.get((p, s))))
+        (f"{p:g}", f"{s:g}", lines(_returns(cell), f"IQM {_middle(cell)}"), _paper_alone(paper.WEIGHTS.get((p, s))))
         for cell in known.cells
         for p, s in [weights_of(cell)]
     )
-    return Sheet(("λ_p", "λ_s", "return", IQM, "paper"), rows, note=f"HalfCheetah, {LIGHTLY}. {OVER_SEEDS}")
+    return Sheet(
+        ("λ_p", "λ_s", "return", "paper"), rows, note=f"HalfCheetah, {LIGHTLY}. {OVER_SEEDS} Below: IQM [95 % interval]."
+    )
 
 
 def grid(known: Answer) -> Sheet:
@@ -180,7 +181,7 @@ def every_cell(known: Answer) -> Sheet:
     rows = tuple(
         (c.spec.task, name_of(c.spec.method), c.spec.flags or "default settings", _returns(c), _middle(c)) for c in known.cells
     )
-    return Sheet(("task", "method", "settings", "mean ± deviation", IQM), rows, 3)
+    return Sheet(("task", "method", "settings", "mean ± deviation", "IQM [95 % interval]"), rows, 3)
 
 
 def _returns(cell: Cell | None) -> str:
