@@ -156,8 +156,9 @@ def _study_sections(results: Results, known: dict[str, Answer], charts: dict[str
         switches = "" if "curves" in charts else _SWITCHES
         words = "Normalised score over the number of demonstrations: mean over seeds, with their range as a band."
         parts.append(_section(title["demos"], words, switches, drawn, _fold("the figures", sheets["demos"])))
+    words = "Curve: the training episodes, with the policy's own noise. Table: the final policy, most likely action."
     weights = [
-        _section(title[name], "", f'<div class="charts" id="{name}"></div>' if name in charts else "", sheets[name])
+        _section(title[name], words, f'<div class="charts" id="{name}"></div>' if name in charts else "", sheets[name])
         for name in WEIGHTS
         if name in sheets
     ]
