@@ -79,8 +79,9 @@ def frames_of(policy: Policy) -> list[np.ndarray]:
     import gymnasium as gym
 
     spec = env_of(policy)
-    size: dict[str, Any] = {"width": WIDTH, "height": HEIGHT} if "mujoco" in str(gym.spec(spec.id).entry_point) else {}
-    env = gym.make(spec.id, render_mode="rgb_array", **spec.kwargs, **size)
+    mujoco = "mujoco" in str(gym.spec(spec.id).entry_point)
+    view: dict[str, Any] = {"width": WIDTH, "height": HEIGHT, "camera_name": "track"} if mujoco else {}  # follows who walks away
+    env = gym.make(spec.id, render_mode="rgb_array", **spec.kwargs, **view)
     try:
         obs, _ = env.reset(seed=EVALUATION_SEED)
         wanted = set(np.linspace(0, SECONDS * env.metadata["render_fps"], FRAMES).astype(int).tolist())
