@@ -35,7 +35,7 @@ class MLP(eqx.Module):
         sizes = [num_inputs, *hidden, num_outputs]
         shapes = list(itertools.pairwise(sizes))
         gains = [2**0.5] * len(hidden) + [last_gain]
-        # One draw for all layers, as long as the largest needs: a draw for each takes more than twice as long to compile.
+        # One draw for all layers, as long as the largest needs: a draw for each takes longer to compile.
         longest = max(rows * columns for rows, columns in shapes)
         draws = jax.vmap(lambda k: jax.random.normal(k, (longest,)))(jax.random.split(key, len(shapes)))
         self.weights = [gain * orthogonal(draw, *shape) for gain, draw, shape in zip(gains, draws, shapes, strict=True)]
