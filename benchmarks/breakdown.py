@@ -23,8 +23,8 @@ from rich.table import Table
 
 from benchmarks.machine import OtherLoad, machine_info, matmul_peak, ways
 from iddm.cores import available_cores
-from iddm.experiments.provenance import commit
 from iddm.files import write_whole
+from iddm.studies.provenance import commit
 
 TASKS = ("HalfCheetah", "Hopper", "Ant")
 METHODS = ("gaifo", "iddm")

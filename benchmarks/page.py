@@ -8,8 +8,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from iddm.files import write_whole
-from iddm.report.docs import with_tables
-from iddm.report.sheets import Sheet, to_markdown
+from iddm.report.table import Sheet, to_markdown
+from iddm.studies.report.docs import with_tables
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "performance.md"

@@ -28,8 +28,8 @@ from benchmarks.peers.run import run_peer
 from iddm.bundled import bundled_demos, with_expert_actions
 from iddm.cores import available_cores
 from iddm.demos import save_demos
-from iddm.experiments.provenance import commit
 from iddm.files import write_whole
+from iddm.studies.provenance import commit
 
 STEPS = 2048
 

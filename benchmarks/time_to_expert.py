@@ -25,9 +25,9 @@ from iddm.bundled import bundled_demos, bundled_expert, with_expert_actions
 from iddm.cores import available_cores
 from iddm.demos import save_demos
 from iddm.evaluation import evaluate
-from iddm.experiments.pool import in_parallel
-from iddm.experiments.provenance import commit
 from iddm.files import write_whole
+from iddm.studies.pool import in_parallel
+from iddm.studies.provenance import commit
 
 TASKS = ("HalfCheetah", "Hopper")
 CONTENDERS = ("iddm", "gaifo", "imitation_gail")

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from iddm.experiments.results import Outcome, Result, Results
-from iddm.experiments.specs import STUDIES, RunSpec
+from iddm.studies.results import Outcome, Result, Results
+from iddm.studies.spec import STUDIES, RunSpec
 
 SKILL = {"random": 0.0, "none": 0.1, "bc": 0.5, "bco": 0.45, "deepmimic": 0.3, "gaifo-s": 0.6, "gaifo": 0.8, "iddm": 0.95}
 TOP = {

@@ -6,10 +6,10 @@ import pytest
 
 from iddm.cli import main
 from iddm.errors import UserError
-from iddm.experiments.results import Results
 from iddm.files import from_csv
-from iddm.report.docs import NO_RUNS, PLACES, with_tables, write_docs, written_docs
-from iddm.report.study_tables import TABLES, tables
+from iddm.studies.report.docs import NO_RUNS, PLACES, with_tables, write_docs, written_docs
+from iddm.studies.report.tables import TABLES, tables
+from iddm.studies.results import Results
 
 from . import made_up
 

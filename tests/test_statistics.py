@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from iddm.experiments.cells import answer
-from iddm.experiments.paper import TABLE_2, WEIGHTS
-from iddm.experiments.specs import LAMBDA_P, LAMBDA_S, SIX, STUDIES
-from iddm.experiments.statistics import aggregate_iqm, iqm, normalised, probability_of_improvement, spread
+from iddm.studies.paper import TABLE_2, WEIGHTS
+from iddm.studies.spec import LAMBDA_P, LAMBDA_S, SIX, STUDIES
+from iddm.studies.statistics import aggregate_iqm, iqm, normalised, probability_of_improvement, spread
+from iddm.studies.study_results import answer
 
 from . import made_up
 

@@ -15,10 +15,10 @@ import pytest
 from iddm.cli import main
 from iddm.commands.learning import train_flags
 from iddm.errors import UserError
-from iddm.experiments.pool import in_parallel
-from iddm.experiments.results import Outcome, Result, Results, saturated, thinned
-from iddm.experiments.runner import Progress, complete, run_study
-from iddm.experiments.specs import EXPERT, STUDIES, RunSpec, setting
+from iddm.studies.pool import in_parallel
+from iddm.studies.results import Outcome, Result, Results, saturated, thinned
+from iddm.studies.runner import Progress, complete, run_study
+from iddm.studies.spec import EXPERT, STUDIES, RunSpec, setting
 
 TINY = (("adversarial.hidden", (8, 8)), ("hidden", (8, 8)), ("num_envs", 2), ("rollout_length", 32))
 ROOT = Path(__file__).parents[1]
@@ -74,7 +74,7 @@ def test_studies_share_the_runs_that_both_want() -> None:
 def test_another_bundled_expert_is_another_run_except_for_methods_without_demonstrations(monkeypatch) -> None:
     learned, control = RunSpec("Hopper", "iddm", 0, steps=100), RunSpec("Hopper", "none", 0, steps=100)
     names = learned.name, control.name
-    monkeypatch.setattr("iddm.experiments.specs.bundled_fingerprint", lambda task: "another")
+    monkeypatch.setattr("iddm.studies.spec.bundled_fingerprint", lambda task: "another")
     assert learned.name != names[0]
     assert control.name == names[1]
 
@@ -175,7 +175,7 @@ STUDY = """
 import sys
 import threading
 from pathlib import Path
-from iddm.experiments.runner import Progress, run_study
+from iddm.studies.runner import Progress, run_study
 from tests.test_studies import tiny
 if __name__ == "__main__":
     specs = [tiny("gaifo"), tiny("gaifo", 1, 6_400)]
@@ -221,9 +221,9 @@ def _die_once_at_a_checkpoint(spec: RunSpec, runs: str) -> None:
 ON_RAY = """
 import sys
 from pathlib import Path
-from iddm.experiments import runner
-from iddm.experiments.ray_pool import on_ray
-from iddm.experiments.specs import EXPERT
+from iddm.studies import runner
+from iddm.studies.ray_pool import on_ray
+from iddm.studies.spec import EXPERT
 from tests.test_studies import _die_once_at_a_checkpoint, tiny
 if __name__ == "__main__":
     specs = [tiny("gaifo", 0, 6_400), tiny(EXPERT)]

@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from iddm.cli import main
-from iddm.experiments.results import Outcome, Result, Results
-from iddm.experiments.specs import STEPS
-from iddm.report import film, study_charts
-from iddm.report.study_page import study_page
-from iddm.report.study_tables import tables
+from iddm.studies.report import charts as study_charts
+from iddm.studies.report import film
+from iddm.studies.report.page import study_page
+from iddm.studies.report.tables import tables
+from iddm.studies.results import Outcome, Result, Results
+from iddm.studies.spec import STEPS
 
 from . import made_up
 

@@ -8,8 +8,8 @@ import pytest
 
 from iddm.cli import main
 from iddm.errors import UserError
-from iddm.experiments.toy import SETTINGS, ToyRow, read_rows, rows_to_csv, toy_cell, toy_config, toy_study
-from iddm.report.toy_study import interval, less_disagreement, markdown
+from iddm.studies.report.toy import interval, less_disagreement, markdown
+from iddm.studies.toy import SETTINGS, ToyRow, read_rows, rows_to_csv, toy_cell, toy_config, toy_study
 from iddm.theory.toy import exact_measures, relabellings, shortest_path_moves, spread
 from iddm.training import finish
 

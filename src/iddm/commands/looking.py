@@ -50,7 +50,7 @@ def report_command(args: list[str]) -> None:
     """Write a page: a run beside random actions and the expert, or the results of studies beside the paper's."""
     given = tyro.cli(_Report, args=args, prog="iddm report")
     if (given.directory / "runs.csv").is_file():
-        from iddm.report.study_page import report_studies
+        from iddm.studies.report.page import report_studies
 
         report_studies(given.directory, given.out, OUT, given.docs, given.film, given.runs)
         return

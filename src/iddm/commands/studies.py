@@ -43,8 +43,8 @@ class _Toy:
 def toy_command(args: list[str]) -> None:
     """The paper's Gridworld study: who reaches the target, and how far each is from the expert, exactly."""
     given = tyro.cli(_Toy, args=args, prog="iddm toy")
-    from iddm.experiments.toy import ToyRow, toy_study
-    from iddm.report.toy_study import report_toy
+    from iddm.studies.report.toy import report_toy
+    from iddm.studies.toy import ToyRow, toy_study
 
     def show(cell: list[ToyRow]) -> None:
         for row in cell:
@@ -86,9 +86,9 @@ def study_command(args: list[str]) -> int:
     given = tyro.cli(_Study, args=args, prog="iddm study")
     if given.study == "toy":
         return _toy(given)
-    from iddm.experiments.runner import Progress, forget, run_study
-    from iddm.experiments.specs import STUDIES
-    from iddm.experiments.status import shown, table
+    from iddm.studies.progress_table import shown, table
+    from iddm.studies.runner import Progress, forget, run_study
+    from iddm.studies.spec import STUDIES
 
     if given.study not in STUDIES:
         raise UserError(f"There is no study '{given.study}'; there are {', '.join(STUDIES)}, toy.")
@@ -115,11 +115,11 @@ def study_command(args: list[str]) -> int:
 def _pool(where: str) -> Any:
     kind, _, address = where.partition(":")
     if where == "local":
-        from iddm.experiments.pool import in_parallel
+        from iddm.studies.pool import in_parallel
 
         return in_parallel
     if kind == "ray":
-        from iddm.experiments.ray_pool import on_ray
+        from iddm.studies.ray_pool import on_ray
 
         return on_ray(address or None)
     raise UserError(f"--on {where}: there are local, ray and ray:ADDRESS.")

@@ -1,4 +1,4 @@
-"""Film strips: the expert and the learned policy, side by side. `python -m iddm.report.film POLICY` prints one strip.
+"""Film strips: the expert and the learned policy, side by side. `python -m iddm.studies.report.film POLICY` prints one strip.
 
 MuJoCo chooses how it draws when it is imported, so each strip is drawn in a process of its own.
 """
@@ -20,10 +20,10 @@ import numpy as np
 from iddm.bundled import bundled_expert
 from iddm.errors import UserError
 from iddm.evaluation import EVALUATION_SEED, env_of
-from iddm.experiments.cells import answer
-from iddm.experiments.results import Results
-from iddm.experiments.specs import EXPERT, STUDIES
 from iddm.policy import Policy, load_policy
+from iddm.studies.results import Results
+from iddm.studies.spec import EXPERT, STUDIES
+from iddm.studies.study_results import answer
 
 FRAMES, SECONDS, WIDTH, HEIGHT = 8, 2.0, 160, 120
 BACKENDS = ("egl", "osmesa")
@@ -63,7 +63,7 @@ def _strip(task: str, who: dict[str, str]) -> Strip:
     for name, policy in who.items():
         trouble = ""
         for backend in BACKENDS:
-            command = [sys.executable, "-m", "iddm.report.film", policy]
+            command = [sys.executable, "-m", "iddm.studies.report.film", policy]
             drawn = subprocess.run(command, env=os.environ | {"MUJOCO_GL": backend}, capture_output=True, text=True)
             if drawn.returncode == 0:
                 frames[name] = json.loads(drawn.stdout.splitlines()[-1])

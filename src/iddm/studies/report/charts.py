@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from iddm.experiments.cells import Answer, Cell
-from iddm.experiments.results import Results
-from iddm.experiments.specs import CONTROLS, EXPERT, LAMBDA_P, LAMBDA_S, UNTRAINED
-from iddm.experiments.statistics import aggregate_iqm
-from iddm.report.sheets import NAMES, figure, name_of, share
-from iddm.report.study_tables import amount, by_amount, weights_of
+from iddm.report.table import NAMES, figure, name_of, share
+from iddm.studies.report.tables import amount, by_amount, weights_of
+from iddm.studies.results import Results
+from iddm.studies.spec import CONTROLS, EXPERT, LAMBDA_P, LAMBDA_S, UNTRAINED
+from iddm.studies.statistics import aggregate_iqm
+from iddm.studies.study_results import Answer, Cell
 
 Points = Sequence[tuple[float, float]]
 

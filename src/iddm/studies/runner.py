@@ -13,12 +13,12 @@ from pathlib import Path
 from iddm.bundled import bundled_expert
 from iddm.errors import UserError
 from iddm.evaluation import evaluate
-from iddm.experiments.pool import Ended, Job, in_parallel
-from iddm.experiments.provenance import commit
-from iddm.experiments.results import Outcome, Result, Results, thinned
-from iddm.experiments.specs import EXPERT, RunSpec
 from iddm.files import alone, write_whole
 from iddm.runs import Run
+from iddm.studies.pool import Ended, Job, in_parallel
+from iddm.studies.provenance import commit
+from iddm.studies.results import Outcome, Result, Results, thinned
+from iddm.studies.spec import EXPERT, RunSpec
 from iddm.training import finish
 
 Pool = Callable[[Callable[..., None], Sequence[Job], int | None], Iterator[Ended[None]]]
@@ -29,7 +29,7 @@ TRIES = 2
 
 @dataclass
 class Progress:
-    """Where a study is; what is running, the disk knows (`iddm.experiments.status`)."""
+    """Where a study is; what is running, the disk knows (`iddm.studies.progress_table`)."""
 
     specs: Sequence[RunSpec]
     runs: Path

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from iddm.errors import UserError
-from iddm.experiments.pool import Ended, Job, Value, attempt
 from iddm.extras import need
+from iddm.studies.pool import Ended, Job, Value, attempt
 
 RETRIES = 3
 """Of a job whose worker died: it goes on from the run's last checkpoint."""

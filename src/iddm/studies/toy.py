@@ -19,10 +19,10 @@ from iddm.demos import Demos, load_demos, save_demos
 from iddm.envs.gridworld import CELLS, ENV_ID
 from iddm.errors import UserError
 from iddm.evaluation import record_demos
-from iddm.experiments.pool import in_parallel
-from iddm.experiments.provenance import commit
 from iddm.files import from_csv, to_csv, write_whole
 from iddm.policy import Policy
+from iddm.studies.pool import in_parallel
+from iddm.studies.provenance import commit
 from iddm.theory.mdp import Array
 from iddm.theory.toy import ExactMeasures, exact_measures, relabellings
 from iddm.training import finish

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from iddm.experiments.results import Result, Results
-from iddm.experiments.specs import CONTROLS, EXPERT, UNTRAINED, RunSpec, Study, setting
-from iddm.experiments.statistics import Spread, normalised, spread
+from iddm.studies.results import Result, Results
+from iddm.studies.spec import CONTROLS, EXPERT, UNTRAINED, RunSpec, Study, setting
+from iddm.studies.statistics import Spread, normalised, spread
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from iddm.config import default_config
-from iddm.experiments import paper
-from iddm.experiments.cells import Answer, Cell, answer
-from iddm.experiments.results import Results
-from iddm.experiments.specs import EPISODES, EXPERT, LAMBDA_P, LAMBDA_S, LIGHT, SIX, STUDIES, UNTRAINED
-from iddm.experiments.statistics import aggregate_iqm, iqm, probability_of_improvement
-from iddm.report.sheets import NOTHING, Sheet, figure, lines, name_of, papers, share
+from iddm.report.table import NOTHING, Sheet, figure, lines, name_of, papers, share
+from iddm.studies import paper
+from iddm.studies.results import Results
+from iddm.studies.spec import EPISODES, EXPERT, LAMBDA_P, LAMBDA_S, LIGHT, SIX, STUDIES, UNTRAINED
+from iddm.studies.statistics import aggregate_iqm, iqm, probability_of_improvement
+from iddm.studies.study_results import Answer, Cell, answer
 
 OVER_SEEDS = "Mean ± standard deviation over seeds (number of seeds)."
 OR_EPISODES = f"{OVER_SEEDS} Of random actions and of the expert, over episodes."

@@ -11,8 +11,8 @@ from rich.table import Table
 from scipy import stats
 
 from iddm.envs.gridworld import draw_maze
-from iddm.experiments.toy import CHOICES, METHODS, PAPER, ToyRow
 from iddm.files import write_whole
+from iddm.studies.toy import CHOICES, METHODS, PAPER, ToyRow
 from iddm.theory.toy import approximate_disagreement
 
 COLOURS = {"gail": "#555555", "gaifo": "#c0504d", "iddm": "#1f4e8c"}

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from iddm.errors import UserError
-from iddm.experiments.specs import RunSpec
 from iddm.files import from_csv, to_csv, write_whole
+from iddm.studies.spec import RunSpec
 
 POINTS = 40
 """Of a curve: each is the mean return of the training episodes that ended since the point before."""

@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from iddm.errors import UserError
-from iddm.experiments.runner import Progress
-from iddm.experiments.specs import RunSpec
 from iddm.runs import Run
+from iddm.studies.runner import Progress
+from iddm.studies.spec import RunSpec
 
 ROWS = 30
 """Of the live table: waiting and finished runs beyond these are counted, not listed."""

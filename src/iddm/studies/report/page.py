@@ -12,18 +12,18 @@ from typing import Any
 from rich.console import Console
 
 from iddm.errors import UserError
-from iddm.experiments.cells import Answer, answer
-from iddm.experiments.results import Results
-from iddm.experiments.specs import EXPERT, STUDIES
-from iddm.experiments.statistics import aggregate_iqm
-from iddm.experiments.toy import read_rows
 from iddm.files import write_whole
-from iddm.report import study_charts
-from iddm.report.docs import write_docs
-from iddm.report.film import Strip, film_strips, strips_html
-from iddm.report.sheets import Sheet, marked_up, name_of, to_html
-from iddm.report.study_tables import QUICK, every_cell, tables
-from iddm.report.toy_study import HEADINGS, summary
+from iddm.report.table import Sheet, marked_up, name_of, to_html
+from iddm.studies.report import charts as study_charts
+from iddm.studies.report.docs import write_docs
+from iddm.studies.report.film import Strip, film_strips, strips_html
+from iddm.studies.report.tables import QUICK, every_cell, tables
+from iddm.studies.report.toy import HEADINGS, summary
+from iddm.studies.results import Results
+from iddm.studies.spec import EXPERT, STUDIES
+from iddm.studies.statistics import aggregate_iqm
+from iddm.studies.study_results import Answer, answer
+from iddm.studies.toy import read_rows
 
 WEIGHTS = ("lambda_p", "lambda_s")
 """Studies of one weight, whose curves are drawn."""

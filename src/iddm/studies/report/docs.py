@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from iddm.errors import UserError
-from iddm.experiments.results import Results
 from iddm.files import write_whole
-from iddm.report.sheets import to_markdown
-from iddm.report.study_tables import TABLES, tables
+from iddm.report.table import to_markdown
+from iddm.studies.report.tables import TABLES, tables
+from iddm.studies.results import Results
 
 PLACES = {
     "docs/results.md": tuple(name for name in TABLES if name != "compact"),

@@ -5,8 +5,8 @@ import re
 from dataclasses import dataclass
 from math import isnan
 
-from iddm.experiments.paper import Figure
-from iddm.experiments.statistics import Estimate
+from iddm.studies.paper import Figure
+from iddm.studies.statistics import Estimate
 
 NAMES = {
     "random": "random actions",
