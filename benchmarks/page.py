@@ -8,24 +8,23 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from iddm.files import write_whole
-from iddm.report.table import Sheet, to_markdown
-from iddm.studies.report.docs import with_tables
+from iddm.report.table import Table, to_markdown, with_tables
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "performance.md"
 NAMES = {"iddm": "IDDM", "gaifo": "GAIfO", "imitation_gail": "GAIL of imitation, with actions"}
 
 
-def throughput(found: dict[str, Any]) -> Sheet:
+def throughput(found: dict[str, Any]) -> Table:
     rows = tuple(
         (mode, name, f"{value:,.0f}", f"{found['times_imitation'][mode][name]:.2f}")
         for mode, by_name in found["steps_per_second"].items()
         for name, value in by_name.items()
     )
-    return Sheet(("", "", "env steps/s", "× imitation"), rows, 2, _origin(found))
+    return Table(("", "", "env steps/s", "× imitation"), rows, 2, _origin(found))
 
 
-def breakdown(found: dict[str, Any]) -> Sheet:
+def breakdown(found: dict[str, Any]) -> Table:
     parts = list(dict.fromkeys(part for row in found["rows"] for part in row["seconds"]))
     rows = tuple(
         (
@@ -42,10 +41,10 @@ def breakdown(found: dict[str, Any]) -> Sheet:
     )
     peaks = ", ".join(f"{x:.0f} GFLOP/s a process ({mode})" for mode, x in found["matmul_peak_gflops"].items())
     columns = ("", "task", "method", "steps/s", *parts, "whole", "limit", "share")
-    return Sheet(columns, rows, 3, f"Milliseconds an iteration. Matmul peak: {peaks}. {_origin(found)}")
+    return Table(columns, rows, 3, f"Milliseconds an iteration. Matmul peak: {peaks}. {_origin(found)}")
 
 
-def time_to_expert(found: dict[str, Any]) -> Sheet:
+def time_to_expert(found: dict[str, Any]) -> Table:
     rows = tuple(
         (
             row["task"],
@@ -58,19 +57,19 @@ def time_to_expert(found: dict[str, Any]) -> Sheet:
         )
         for row in found["rows"]
     )
-    return Sheet(("task", "", "seed", "steps", "seconds", "best return", "90 % of the expert"), rows, 2, _origin(found))
+    return Table(("task", "", "seed", "steps", "seconds", "best return", "90 % of the expert"), rows, 2, _origin(found))
 
 
-def growth(found: dict[str, Any]) -> Sheet:
+def growth(found: dict[str, Any]) -> Table:
     rows = tuple(
         (axis, f"{point['x']:,}", f"{point['steps_per_second']:,.0f}", f"{point['memory_mb']:,.0f}")
         for axis, points in found["axes"].items()
         for point in points
     )
-    return Sheet(("", "", "steps/s", "memory, MB"), rows, 1, _origin(found))
+    return Table(("", "", "steps/s", "memory, MB"), rows, 1, _origin(found))
 
 
-def unchanged(found: dict[str, Any]) -> Sheet:
+def unchanged(found: dict[str, Any]) -> Table:
     def returns(one: dict[str, Any]) -> str:
         return f"{one['mean']:,.1f} ± {one['std']:,.1f}"
 
@@ -84,7 +83,7 @@ def unchanged(found: dict[str, Any]) -> Sheet:
         )
         for row in found["rows"]
     )
-    return Sheet(("task", "seed", f"before ({found['before']})", "after", "policies"), rows, 1, _origin(found))
+    return Table(("task", "seed", f"before ({found['before']})", "after", "policies"), rows, 1, _origin(found))
 
 
 def _origin(found: dict[str, Any]) -> str:

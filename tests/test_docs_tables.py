@@ -7,9 +7,13 @@ import pytest
 from iddm.cli import main
 from iddm.errors import UserError
 from iddm.files import from_csv
-from iddm.studies.report.docs import NO_RUNS, PLACES, with_tables, write_docs, written_docs
-from iddm.studies.report.tables import TABLES, tables
+from iddm.report.table import Table, with_tables
+from iddm.studies.catalogue import STUDIES
+from iddm.studies.report.docs import NO_RUNS, STUDIES_PAGE, TABLES, tables, write_docs, written_docs
+from iddm.studies.report.page import study_page
 from iddm.studies.results import Results
+from iddm.studies.spec import Grid
+from iddm.studies.study import Section, ShowTable, Study
 
 from . import made_up
 
@@ -19,28 +23,32 @@ ROOT = Path(__file__).parents[1]
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     """Files with markers and nothing else."""
-    for file, names in PLACES.items():
+    names = {STUDIES_PAGE: ["studies"]}
+    for name, table in TABLES.items():
+        names.setdefault(str(table.file), []).append(name)
+    for file, some in names.items():
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / file).write_text("before\n" + "".join(f"<!-- {name} -->\n<!-- /{name} -->\n" for name in names) + "after\n")
+        (tmp_path / file).write_text("before\n" + "".join(f"<!-- {name} -->\n<!-- /{name} -->\n" for name in some) + "after\n")
     return tmp_path
 
 
 def test_committed_docs_agree_with_the_committed_results() -> None:
     if not (ROOT / "results" / "studies" / "runs.csv").exists():
         pytest.skip("results/studies/runs.csv is not here yet")
-    for path, text in written_docs(Results.load(ROOT / "results" / "studies"), ROOT).items():
+    directory = ROOT / "results" / "studies"
+    for path, text in written_docs(Results.load(directory), ROOT, directory).items():
         assert path.read_text() == text, "make them anew: iddm report results/studies --docs"
 
 
 def test_docs_have_markers_for_every_table() -> None:
-    assert {name for names in PLACES.values() for name in names} == set(TABLES)
     written_docs(Results({}), ROOT)
 
 
 def test_writing_twice_changes_nothing(repository: Path) -> None:
     results = made_up.results(seeds=2)
-    first = {path: path.read_text() for path in write_docs(results, repository)}
-    assert {path: path.read_text() for path in write_docs(results, repository)} == first
+    directory = ROOT / "results" / "studies"
+    first = {path: path.read_text() for path in write_docs(results, repository, directory)}
+    assert {path: path.read_text() for path in write_docs(results, repository, directory)} == first
     assert all(text.startswith("before\n") and text.endswith("after\n") for text in first.values())
     assert not any(NO_RUNS in text for text in first.values())
 
@@ -67,27 +75,43 @@ def test_a_table_is_put_in_as_it_is() -> None:
         with_tables(text + text, {"a": ""}, "x.md")
 
 
-def test_table2_sets_the_papers_figures_below_ours_and_marks_controls() -> None:
-    sheet = tables(made_up.results(["table2"], seeds=3))["table2"]
-    rows = {row[0]: row for row in sheet.rows}
-    cheetah = sheet.columns.index("HalfCheetah")
+def test_a_new_study_is_one_value_that_page_docs_and_commands_find(repository: Path, monkeypatch, capsys) -> None:
+    def table(known) -> Table:
+        return Table(("task", "runs"), tuple((cell.spec.task, str(len(cell.outcomes))) for cell in known.cells))
+
+    grid = Grid(("Hopper",), ("gaifo",), ({"num_envs": 4}, {"num_envs": 8}))
+    new = Study("width", "Environments in parallel", (grid,), sections=(Section((ShowTable("width", table),)),))
+    monkeypatch.setitem(STUDIES, "width", new)
+    results = made_up.results(["width"], seeds=2)
+    assert tables(results)["width"].rows == (("Hopper", "2"), ("Hopper", "2"))
+    assert "Environments in parallel (not in the paper)" in study_page(results)
+    write_docs(results, repository)
+    assert "| `width` | Environments in parallel | – | 5 |" in (repository / STUDIES_PAGE).read_text()
+    assert main(["study"]) == 0
+    assert "width" in capsys.readouterr().out
+
+
+def test_table2_has_the_papers_numbers_below_ours_and_marks_controls() -> None:
+    table = tables(made_up.results(["table2"], seeds=3))["table2"]
+    rows = {row[0]: row for row in table.rows}
+    cheetah = table.columns.index("HalfCheetah")
     assert rows["IDDM"][cheetah].endswith("(3)\npaper 5,699.3 ± 51.8")
-    assert rows["DeepMimic"][sheet.columns.index("CartPole")] == "–"
+    assert rows["DeepMimic"][table.columns.index("CartPole")] == "–"
     assert "paper" not in rows["BC"][cheetah]
     assert rows["expert"][cheetah].startswith("6,700.0 ± 0.0 (50 ep.)")
     assert {"random actions (control)", "constant reward (control)"} <= set(rows)
 
 
 def test_only_studies_with_results_have_tables() -> None:
-    shared = {"table2", "discriminators", "compact"}  # by all that have a method with its default settings
+    shared = {"table2", "discriminators", "compact"}  # with every study that has a method with its default settings
     assert set(tables(made_up.results(["absorbing"], seeds=2))) == {"absorbing", *shared}
-    assert set(tables(made_up.results(["table2"], seeds=2))) == {"aggregate", "experts", *shared}
+    assert set(tables(made_up.results(["table2"], seeds=2))) == {"aggregate", "paired", "experts", *shared}
     assert tables(made_up.results(["table2"], only=["random", "expert"])) == {}
 
 
 def test_quick_runs_are_called_quick() -> None:
-    sheets = tables(made_up.results(["table2"], seeds=1, quick=True))
-    assert all("--quick" in sheet.note for sheet in sheets.values())
+    found = tables(made_up.results(["table2"], seeds=1, quick=True))
+    assert all("--quick" in table.caption for table in found.values())
 
 
 def test_performance_page_agrees_with_the_committed_measurements() -> None:

@@ -14,11 +14,14 @@ import pytest
 
 from iddm.cli import main
 from iddm.commands.learning import train_flags
+from iddm.config import default_config
 from iddm.errors import UserError
+from iddm.studies.catalogue import STUDIES
+from iddm.studies.core import setting
 from iddm.studies.pool import in_parallel
 from iddm.studies.results import Outcome, Result, Results, saturated, thinned
 from iddm.studies.runner import Progress, complete, run_study
-from iddm.studies.spec import EXPERT, STUDIES, RunSpec, setting
+from iddm.studies.spec import EXPERT, Grid, RunSpec
 
 TINY = (("adversarial.hidden", (8, 8)), ("hidden", (8, 8)), ("num_envs", 2), ("rollout_length", 32))
 ROOT = Path(__file__).parents[1]
@@ -51,6 +54,16 @@ def test_a_runs_command_makes_its_config() -> None:
     for spec in {spec.flags: spec for study in STUDIES.values() for spec in study.runs(seeds=1)}.values():
         if spec.method != EXPERT:
             assert train_flags(spec.command.split()[2:])[0] == spec.config
+
+
+def test_a_variant_with_the_papers_preset_runs_the_papers_settings() -> None:
+    variants = ({"preset": "paper"}, {"preset": "paper", "ppo.anneal": True}, {"preset": "paper", "ppo.anneal": False})
+    plain, annealed, as_it_is = Grid(("HalfCheetah",), ("iddm",), variants).runs(1)
+    assert plain.config == replace(default_config("HalfCheetah", "iddm", "paper"), steps=plain.steps)
+    assert (plain.flags, annealed.flags) == ("--preset paper", "--ppo.anneal --preset paper")
+    assert as_it_is == plain
+    for spec in (plain, annealed):
+        assert train_flags(spec.command.split()[2:])[0] == spec.config
 
 
 def test_table_2_has_the_papers_methods_on_its_six_tasks_and_no_deepmimic_on_cartpole() -> None:
@@ -90,11 +103,16 @@ def test_only_chooses_tasks_and_methods_and_seeds_come_whole() -> None:
     "wrong",
     [["nothing"], ["table2", "--seeds", "0"], ["table2", "--on", "moon"], ["table2", "--only", "iddm,x"], ["toy", "--on", "ray"]],
 )
-def test_wrong_words_are_one_sentence(wrong: list[str], tmp_path: Path, capsys, monkeypatch) -> None:
+def test_wrong_options_are_one_sentence(wrong: list[str], tmp_path: Path, capsys, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["study", *wrong]) == 2
     assert capsys.readouterr().err.count("\n") == 1
     assert not any(tmp_path.iterdir())
+
+
+def test_without_a_name_every_study_is_listed(capsys) -> None:
+    assert main(["study"]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines() if line[0] != " "] == list(STUDIES)
 
 
 def test_listing_forgets_nothing(tmp_path: Path) -> None:
@@ -152,12 +170,12 @@ def test_thinned_curve_keeps_the_mean_over_episodes() -> None:
     assert thinned([]) == ()
 
 
-def test_saturated_is_the_longest_stretch_with_a_discriminator_that_is_always_right_and_pays_nothing() -> None:
+def test_saturated_is_the_longest_stretch_with_a_discriminator_that_is_always_right_and_gives_no_reward() -> None:
     def row(expert: float, agent: float, reward: float) -> dict[str, float]:
         return {"adversarial/expert_accuracy": expert, "adversarial/agent_accuracy": agent, "adversarial/reward": reward}
 
-    failed, right_but_paying, mistaken = row(1.0, 0.995, 0.002), row(1.0, 1.0, 0.2), row(0.9, 1.0, 0.001)
-    assert saturated([failed, mistaken, failed, failed, right_but_paying, failed, mistaken, mistaken]) == 2 / 8
+    failed, right_but_rewarding, mistaken = row(1.0, 0.995, 0.002), row(1.0, 1.0, 0.2), row(0.9, 1.0, 0.001)
+    assert saturated([failed, mistaken, failed, failed, right_but_rewarding, failed, mistaken, mistaken]) == 2 / 8
     assert saturated([{"survival/reward": 1.0}]) == saturated([]) == 0.0
 
 

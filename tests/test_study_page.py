@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 
 from iddm.cli import main
-from iddm.studies.report import charts as study_charts
+from iddm.studies.catalogue import STUDIES
 from iddm.studies.report import film
+from iddm.studies.report.charts import curves, line
+from iddm.studies.report.docs import tables
 from iddm.studies.report.page import study_page
-from iddm.studies.report.tables import tables
 from iddm.studies.results import Outcome, Result, Results
 from iddm.studies.spec import STEPS
+from iddm.studies.study import Section, ShowChart
 
 from . import made_up
 
@@ -65,23 +67,29 @@ def test_partial_and_quick_results_are_called_so() -> None:
 
 
 def test_page_needs_no_network() -> None:
-    page = study_page(made_up.results(seeds=2), toy=ROOT / "results" / "toy")
+    page = study_page(made_up.results(seeds=2), directory=ROOT / "results" / "studies")
     assert not re.search(r"@import|url\(|https?://(?!www\.w3\.org/2000/svg)", page)
     for _, attributes in Elements(page).found:
         assert all((attributes.get(name) or "data:").startswith("data:") for name in ("src", "href"))
 
 
 def test_nothing_in_results_becomes_markup(monkeypatch) -> None:
-    drawn = study_charts.curves
-    monkeypatch.setattr(
-        study_charts, "curves", lambda *given: [chart | {"title": HOSTILE, "lines": _renamed(chart)} for chart in drawn(*given)]
-    )
+    with_hostile_charts(monkeypatch)
     page = study_page(hostile_results())
     elements = Elements(page).found
     assert not [attributes for tag, attributes in elements if tag == "img"]
     assert len([tag for tag, _ in elements if tag == "script"]) == 2
     assert page.count("<style>") == 1
     assert data_in(page)["charts"]["curves"][0]["title"] == HOSTILE
+
+
+def with_hostile_charts(monkeypatch) -> None:
+    """Charts whose titles and a method's name are hostile."""
+
+    def hostile(known) -> list[dict]:
+        return [chart | {"title": HOSTILE, "lines": _renamed(chart)} for chart in curves(known)]
+
+    monkeypatch.setitem(STUDIES, "curves", replace(STUDIES["curves"], sections=(Section((ShowChart(hostile),)),)))
 
 
 def _renamed(chart: dict) -> list[dict]:
@@ -107,12 +115,12 @@ def test_a_weights_curves_are_in_its_order_and_not_among_the_switches() -> None:
 
 
 def test_mean_over_seeds_is_taken_where_all_seeds_have_points() -> None:
-    found = study_charts.line("iddm", [[(0, 0.0), (10, 10.0), (20, 20.0)], [(5, 15.0), (15, 5.0)], []])
+    found = line("iddm", [[(0, 0.0), (10, 10.0), (20, 20.0)], [(5, 15.0), (15, 5.0)], []])
     assert found is not None
     assert found["x"] == [5, 10, 15]
     assert found["mean"] == [10.0, 10.0, 10.0]
     assert (found["low"], found["high"]) == ([5.0, 10.0, 5.0], [15.0, 10.0, 15.0])
-    assert study_charts.line("bc", [[], [(1, float("nan"))]]) is None
+    assert line("bc", [[], [(1, float("nan"))]]) is None
 
 
 def test_curves_leave_out_what_is_not_learned() -> None:
@@ -220,7 +228,9 @@ def test_keys_and_pointer_read_values(tmp_path: Path) -> None:
 @browser
 @pytest.mark.parametrize("width", [360, 1280])
 def test_body_never_scrolls_sideways(tmp_path: Path, width: int) -> None:
-    page = study_page(hostile_results().with_outcomes(made_up.results(seeds=2).outcomes.values()), toy=ROOT / "results" / "toy")
+    page = study_page(
+        hostile_results().with_outcomes(made_up.results(seeds=2).outcomes.values()), directory=ROOT / "results" / "studies"
+    )
     measure = (
         "document.querySelectorAll('details').forEach((each) => { each.open = true; });"
         "document.title = innerWidth + ' ' + document.documentElement.scrollWidth;"
@@ -242,10 +252,7 @@ def test_body_never_scrolls_sideways(tmp_path: Path, width: int) -> None:
 
 @browser
 def test_hostile_results_do_nothing_in_the_browser(tmp_path: Path, monkeypatch) -> None:
-    drawn = study_charts.curves
-    monkeypatch.setattr(
-        study_charts, "curves", lambda *given: [chart | {"title": HOSTILE, "lines": _renamed(chart)} for chart in drawn(*given)]
-    )
+    with_hostile_charts(monkeypatch)
     document = opened(study_page(hostile_results()), tmp_path, then="document.title = document.images.length;")
     assert "<title>0</title>" in document
     assert "&lt;img src=x" in document

@@ -6,10 +6,14 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import fields
+from math import nan
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from iddm.errors import UserError
+
+Record = TypeVar("Record")
 
 
 def write_whole(path: Path, content: bytes | str) -> None:
@@ -29,17 +33,51 @@ def write_whole(path: Path, content: bytes | str) -> None:
         raise UserError(f"{path}: could not be written ({error.strerror or error}).") from error
 
 
-def to_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
+def to_csv(
+    rows: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = None, *, header: bool = True, digits: int | None = None
+) -> str:
+    """Rows as CSV text; a missing value or NaN is an empty cell.
+
+    `columns` are those of the first row unless given. With `digits`, numbers have so many significant digits, and whole
+    numbers no decimal point. Without a header, the text continues a file.
+    """
     text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
+    writer = csv.DictWriter(text, list(rows[0]) if columns is None else columns, lineterminator="\n")
+    if header:
+        writer.writeheader()
+    writer.writerows({name: _cell(value, digits) for name, value in row.items()} for row in rows)
     return text.getvalue()
 
 
+def _cell(value: Any, digits: int | None) -> Any:
+    if not isinstance(value, float):
+        return value
+    if value != value:
+        return ""
+    if digits is None:
+        return value
+    return str(int(value)) if value.is_integer() else f"{value:.{digits}g}"
+
+
 def from_csv(file: Path) -> list[dict[str, str]]:
+    """The rows of a CSV file with a header; rows that are not whole (a last one, half-written) are left out."""
     with open(file, newline="") as lines:
-        return list(csv.DictReader(lines))
+        return [row for row in csv.DictReader(lines) if None not in row and None not in row.values()]
+
+
+def numbers(row: Mapping[str, str]) -> dict[str, float]:
+    """A row of numbers; an empty cell is NaN."""
+    return {name: float(value) if value else nan for name, value in row.items()}
+
+
+def records(kind: type[Record], rows: Sequence[Mapping[str, str]]) -> list[Record]:
+    """Rows as values of a dataclass with fields of plain types; an empty cell of a float is NaN."""
+    types = {field.name: field.type for field in fields(kind)}  # pyright: ignore[reportArgumentType]
+
+    def parsed(name: str, text: str) -> Any:
+        return nan if types[name] is float and not text else types[name](text)  # pyright: ignore[reportCallIssue]
+
+    return [kind(**{name: parsed(name, text) for name, text in row.items()}) for row in rows]
 
 
 @contextmanager

@@ -1,19 +1,21 @@
 """A run set beside random actions and the expert: a table for the terminal, and one self-contained page."""
 
 import html
-import io
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import rich.table
 from rich.console import Console
-from rich.table import Table
 
 from iddm.bundled import bundled_expert
 from iddm.errors import UserError
 from iddm.evaluation import Evaluation, evaluate
 from iddm.expert import find_demos
 from iddm.files import write_whole
+from iddm.report.html_page import fold, html_page, section
+from iddm.report.svg import new_figure, to_svg
+from iddm.report.table import Table, to_html
 from iddm.runs import Run
 
 
@@ -35,7 +37,7 @@ def report_run(path: str | Path, out: str | Path, episodes: int, console: Consol
     if not run.finished:
         raise UserError(f"{path}: the run is not finished; continue it with: iddm train --resume {path}")
     rows = compare(run, episodes)
-    console.print(_table(run, rows))
+    console.print(_for_terminal(f"{run.config.env}: the environment's own return", _table(rows)))
     write_whole(Path(out), page(run, rows))
     console.print(f"Page: {out}", highlight=False)
     return rows
@@ -59,31 +61,27 @@ def _expert(run: Run, episodes: int) -> Evaluation | None:
     return None if returns is None else Evaluation(config.env, returns)
 
 
-def _table(run: Run, rows: list[Row]) -> Table:
-    table = Table(title=f"{run.config.env}: the environment's own return", title_justify="left")
-    for column in ("", "mean", "± std", "episodes", "of the expert"):
-        table.add_column(column, justify="left" if not column else "right")
-    for cells in _cells(rows):
-        table.add_row(*cells)
-    return table
-
-
-def _cells(rows: list[Row]) -> list[list[str]]:
-    return [
-        [r.who, f"{r.mean:,.1f}", f"{r.std:,.1f}", str(r.episodes), "–" if r.share is None else f"{100 * r.share:.1f} %"]
+def _table(rows: list[Row]) -> Table:
+    cells = tuple(
+        (r.who, f"{r.mean:,.1f}", f"{r.std:,.1f}", str(r.episodes), "–" if r.share is None else f"{100 * r.share:.1f} %")
         for r in rows
-    ]
+    )
+    return Table(("", "mean return", "± std", "episodes", "of the expert"), cells)
+
+
+def _for_terminal(title: str, table: Table) -> rich.table.Table:
+    shown = rich.table.Table(title=title, title_justify="left")
+    for column in table.columns:
+        shown.add_column(column, justify="right" if column else "left")
+    for cells in table.rows:
+        shown.add_row(*cells)
+    return shown
 
 
 def learning_curve(run: Run, rows: list[Row]) -> str:
     """Episode returns over the run, as an SVG picture."""
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
-
     metrics = [m for m in run.metrics() if m["episodes"] > 0]
-    figure = Figure(figsize=(8, 4), layout="constrained")
-    FigureCanvasSVG(figure)
-    axes = figure.subplots()
+    figure, (axes,) = new_figure(8, 4)
     steps, returns = np.array([m["steps"] for m in metrics]), np.array([m["episode_return"] for m in metrics])
     if len(metrics):
         axes.plot(steps / 1e3, returns, color="#9db8d9", linewidth=0.8, label="episodes of an iteration (noisy policy)")
@@ -100,37 +98,24 @@ def learning_curve(run: Run, rows: list[Row]) -> str:
         axes.axhline(row.mean, color=colour, linestyle="--", linewidth=1, label=f"{row.who}: {row.mean:,.0f}")
     axes.set(xlabel="environment steps (thousands)", ylabel="return (environment's own)")
     axes.legend(frameon=False, fontsize=8, loc="center right")
-    axes.spines[["top", "right"]].set_visible(False)
-    text = io.StringIO()
-    figure.savefig(text, format="svg")
-    return text.getvalue()[text.getvalue().index("<svg") :]
+    svg = to_svg(figure)
+    return svg[svg.index("<svg") :]
 
 
 def page(run: Run, rows: list[Row]) -> str:
     """The page: opens from disk without a network; everything from the run is escaped."""
-    config = run.config
-    escape = html.escape
-    metrics = run.metrics()
-    head = "".join(f"<th>{escape(c)}</th>" for c in ("", "mean return", "± std", "episodes", "of the expert"))
-    body = "".join("<tr>" + "".join(f"<td>{escape(c)}</td>" for c in cells) + "</tr>" for cells in _cells(rows))
-    took = f"{metrics[-1]['steps']:,.0f} steps in {metrics[-1]['seconds']:,.0f} s" if metrics else ""
-    title = escape(f"{config.method} on {config.env}")
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 52rem; margin: 2rem auto; padding: 0 1rem; color: #222; }}
-table {{ border-collapse: collapse; }} th, td {{ padding: .3rem .9rem; text-align: right; border-bottom: 1px solid #ddd; }}
-th:first-child, td:first-child {{ text-align: left; }} svg {{ width: 100%; height: auto; }}
-pre {{ background: #f6f6f6; padding: 1rem; overflow-x: auto; font-size: 13px; }}
-</style></head><body>
-<h1>{title}</h1>
-<p>Returns are the environment's own, with the most likely action, over fresh seeds.
-Training: {escape(took)}, seed {config.seed}.</p>
-<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>
-<h2>Learning curve</h2>
-{learning_curve(run, rows)}
-<h2>Settings</h2>
-<details><summary>all settings of the run</summary><pre>{escape(config.to_json())}</pre></details>
-</body></html>
-"""
+    config, metrics = run.config, run.metrics()
+    took = f"{metrics[-1]['steps']:,.0f} steps in {metrics[-1]['seconds']:,.0f} s, " if metrics else ""
+    title = f"{config.method} on {config.env}"
+    settings = f"<pre>{html.escape(config.to_json())}</pre>"
+    return html_page(
+        title,
+        title,
+        "Returns are the environment's own, with the most likely action, over fresh seeds.",
+        f"Training: {took}seed {config.seed}.",
+        [
+            section("Return", "", to_html(_table(rows), highlight=config.method)),
+            section("Learning curve", "", f'<div class="plate">{learning_curve(run, rows)}</div>'),
+            section("Settings", "", fold("all settings of the run", settings)),
+        ],
+    )

@@ -1,10 +1,10 @@
-"""The paper's figures: mean return and its deviation."""
+"""The numbers that the paper reports: mean return and its deviation."""
 
-Figure = tuple[float, float]
+Published = tuple[float, float]
 """(mean, deviation)"""
 
 _TASKS = ("CartPole", "InvertedPendulum", "InvertedDoublePendulum", "Hopper", "HalfCheetah", "Ant")
-_BY_METHOD: dict[str, tuple[Figure | None, ...]] = {
+_BY_METHOD: dict[str, tuple[Published | None, ...]] = {
     "deepmimic": (None, (731.0, 19.0), (454.4, 154.0), (2292.6, 1068.9), (202.6, 4.4), (-985.3, 13.6)),
     "bco": ((200.0, 0.0), (24.9, 0.8), (80.3, 13.1), (1266.2, 1062.8), (4557.2, 90.0), (562.5, 384.1)),
     "gaifo": ((197.5, 7.3), (980.2, 3.0), (4240.6, 4525.6), (1021.4, 0.6), (3955.1, 22.1), (-1415.0, 161.1)),
@@ -14,13 +14,13 @@ _BY_METHOD: dict[str, tuple[Figure | None, ...]] = {
     "expert": ((200.0, 0.0), (1000.0, 0.0), (9318.8, 8.5), (3645.7, 181.8), (5988.7, 61.8), (5746.8, 117.5)),
 }
 
-TABLE_2: dict[str, dict[str, Figure]] = {
-    method: {task: figure for task, figure in zip(_TASKS, figures, strict=True) if figure is not None}
-    for method, figures in _BY_METHOD.items()
+TABLE_2: dict[str, dict[str, Published]] = {
+    method: {task: number for task, number in zip(_TASKS, numbers, strict=True) if number is not None}
+    for method, numbers in _BY_METHOD.items()
 }
 """By method and task (IDDM, Table 2). The paper has neither bc nor controls, and no DeepMimic on CartPole."""
 
-WEIGHTS: dict[tuple[float, float], Figure] = {
+WEIGHTS: dict[tuple[float, float], Published] = {
     (0.0, 0.01): (4882.8, 40.1),
     (0.0005, 0.01): (5526.2, 95.6),
     (0.001, 0.01): (5343.2, 88.5),

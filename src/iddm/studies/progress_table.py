@@ -1,4 +1,4 @@
-"""All runs of a study at a glance, read from their directories: waiting, running with speed and time left, done, failed."""
+"""All runs of a study in one table, read from their directories: waiting, running with speed and time left, done, failed."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from iddm.errors import UserError
-from iddm.runs import Run
+from iddm.studies.core import Run
 from iddm.studies.runner import Progress
 from iddm.studies.spec import RunSpec
 
@@ -28,7 +28,7 @@ def state_of(spec: RunSpec, progress: Progress) -> tuple[str, str]:
         return "running", _pace(run)
     if spec.name in progress.failed:
         return "failed", progress.failed[spec.name]
-    return "waiting", "goes on from its checkpoint" if (run.path / "checkpoints").is_dir() else ""
+    return "waiting", "resumes from its checkpoint" if (run.path / "checkpoints").is_dir() else ""
 
 
 def _pace(run: Run) -> str:

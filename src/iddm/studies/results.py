@@ -1,4 +1,4 @@
-"""What studies leave: one row a run, its thinned learning curve, and where both came from.
+"""What studies leave: one row per run, its thinned learning curve, and where both came from.
 
 runs.csv     the evaluation of every run           the same bytes wherever the runs were made
 curves.csv   returns of the training episodes      the same bytes wherever the runs were made
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from iddm.errors import UserError
-from iddm.files import from_csv, to_csv, write_whole
+from iddm.files import from_csv, records, to_csv, write_whole
 from iddm.studies.spec import RunSpec
 
 POINTS = 40
@@ -87,7 +87,7 @@ def thinned(rows: Sequence[dict[str, float]]) -> tuple[tuple[int, float], ...]:
 
 
 def saturated(rows: Sequence[dict[str, float]]) -> float:
-    """The longest stretch of a run, as a share of it, in which the discriminator was always right and paid nothing.
+    """The longest stretch of a run, as a share of it, in which the discriminator was always right and its reward was zero.
 
     Then the policy learns from noise. 0 where a method has no discriminator.
     """
@@ -140,8 +140,7 @@ class Results:
             curves: dict[str, list[tuple[int, float]]] = {}
             for point in from_csv(directory / "curves.csv"):
                 curves.setdefault(point["name"], []).append((int(point["steps"]), float(point["episode_return"])))
-            kinds = {field.name: field.type for field in fields(Result)}
-            rows = [Result(**{key: kinds[key](x) for key, x in row.items()}) for row in from_csv(directory / "runs.csv")]  # pyright: ignore
+            rows = records(Result, from_csv(directory / "runs.csv"))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise UserError(f"{directory}: not the results of studies ({type(error).__name__}: {error}).") from error
         return Results({row.name: Outcome(row, tuple(curves.get(row.name, ())), about.get(row.name, {})) for row in rows})

@@ -1,4 +1,4 @@
-"""Run a study: what is done is not done again, what was interrupted goes on, what fails is tried once more.
+"""Run a study: finished runs are not repeated, interrupted ones are resumed, failed ones are tried once more.
 
 All that a run leaves is in its directory, so whoever ran it, here or on a cluster, the results are collected the same way.
 """
@@ -10,26 +10,23 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from iddm.bundled import bundled_expert
 from iddm.errors import UserError
-from iddm.evaluation import evaluate
 from iddm.files import alone, write_whole
-from iddm.runs import Run
+from iddm.studies.core import Run, bundled_expert, evaluate, finish
 from iddm.studies.pool import Ended, Job, in_parallel
 from iddm.studies.provenance import commit
 from iddm.studies.results import Outcome, Result, Results, thinned
 from iddm.studies.spec import EXPERT, RunSpec
-from iddm.training import finish
 
 Pool = Callable[[Callable[..., None], Sequence[Job], int | None], Iterator[Ended[None]]]
-"""What spreads the work: `in_parallel` on this machine, `on_ray` on a cluster."""
+"""What distributes the work: `in_parallel` on this machine, `on_ray` on a cluster."""
 
 TRIES = 2
 
 
 @dataclass
 class Progress:
-    """Where a study is; what is running, the disk knows (`iddm.studies.progress_table`)."""
+    """Which runs of a study are done; which are running is read from disk (`iddm.studies.progress_table`)."""
 
     specs: Sequence[RunSpec]
     runs: Path
@@ -37,7 +34,7 @@ class Progress:
     failed: dict[str, str] = field(default_factory=dict)
 
     def look(self, out: Path) -> Results:
-        """Take in which runs have results."""
+        """Note which runs have results."""
         known = Results.load(out)
         self.done |= {spec.name for spec in self.specs} & set(known.outcomes)
         return known
@@ -52,7 +49,7 @@ def outcome_file(spec: RunSpec, runs: Path) -> Path:
 
 
 def complete(spec: RunSpec, runs: str) -> None:
-    """Train (or go on, or nothing where it is done) and evaluate; the outcome is written to the run's directory."""
+    """Train (or resume, or skip if finished) and evaluate; the outcome is written to the run's directory."""
     file = outcome_file(spec, Path(runs))
     if file.exists():
         return

@@ -1,22 +1,25 @@
-"""The paper's studies as data: methods × tasks × settings × seeds. A new study is a new line in `STUDIES`."""
+"""The runs of a study as data: methods × tasks × settings × seeds."""
 
 import hashlib
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from iddm.bundled import bundled_fingerprint
-from iddm.config import Config, configure, default_config
-from iddm.envs.tasks import find_task
 from iddm.errors import UserError
-
-Settings = Mapping[str, Any]
-"""Settings by the names of their flags: {"steps": 1_000_000, "entropy.weight": 0.01}."""
+from iddm.studies.core import Config, Settings, bundled_fingerprint, config_of, find_task, what_differs
 
 EXPERT = "expert"
 """Not a method to train: the bundled expert, evaluated."""
+
+CONTROLS = ("random", "none")
+
+UNTRAINED = ("random", EXPERT)
+"""Nothing is learned, so there is one run whatever the seeds: the same actions each time."""
+
+SIX = ("CartPole", "InvertedPendulum", "InvertedDoublePendulum", "Hopper", "HalfCheetah", "Ant")
+"""The paper's tasks."""
 
 STEPS = {
     "CartPole": 100_000,
@@ -27,9 +30,6 @@ STEPS = {
     "Ant": 1_000_000,
 }
 """Environment steps of every method on a task."""
-
-UNTRAINED = ("random", EXPERT)
-"""Nothing is learned, so there is one run whatever the seeds: the same actions each time."""
 
 UNDEFINED = {("CartPole", "deepmimic")}
 """No joints to track, as in the paper."""
@@ -73,37 +73,21 @@ class RunSpec:
 
     @property
     def config(self) -> Config:
-        return configure(
-            default_config(self.task, self.method), _nested({"steps": self.steps, "seed": self.seed, **dict(self.settings)})
-        )
+        return config_of(self.task, self.method, {"steps": self.steps, "seed": self.seed, **dict(self.settings)})
+
+    @property
+    def quick(self) -> "RunSpec":
+        """The same with few steps and small networks: a test of the machinery, not a result."""
+        if self.method == EXPERT:
+            return replace(self, episodes=5)
+        settings = {**dict(self.settings), "hidden": (32, 32)}
+        return replace(self, settings=tuple(sorted(settings.items())), steps=8_192, episodes=5)
 
 
 def _flag(name: str, value: Any) -> str:
     if isinstance(value, bool):
         return f"--{name}" if value else "--" + ".".join([*name.split(".")[:-1], f"no-{name.split('.')[-1]}"])
     return f"--{name} {' '.join(map(str, value)) if isinstance(value, tuple) else shlex.quote(str(value))}"
-
-
-def _nested(settings: Settings) -> dict[str, Any]:
-    """{"entropy.weight": 1} as {"entropy": {"weight": 1}}."""
-    nested: dict[str, Any] = {}
-    for name, value in settings.items():
-        group, _, field = name.rpartition(".")
-        if group:
-            nested.setdefault(group, {})[field] = value
-        else:
-            nested[name] = value
-    return nested
-
-
-def setting(config: Config, name: str) -> Any:
-    """The value of a setting by its flag's name."""
-    group, _, field = name.rpartition(".")
-    return getattr(config.parts[group] if group else config, field)
-
-
-def _what_differs(settings: Settings, default: Config) -> tuple[tuple[str, Any], ...]:
-    return tuple(sorted((name, value) for name, value in settings.items() if setting(default, name) != value))
 
 
 @dataclass(frozen=True)
@@ -121,42 +105,19 @@ class Grid:
             if method == EXPERT:
                 yield RunSpec(task, method, 0)
                 continue
-            default = default_config(task, method)
-            settings = dict(variant)
-            steps = settings.pop("steps", STEPS[task])
             if method in UNTRAINED:
-                yield RunSpec(task, method, 0, (), default.steps)
+                yield RunSpec(task, method, 0, (), config_of(task, method, {}).steps)
                 continue
+            settings = {name: value for name, value in variant.items() if name != "steps"}
             for seed in range(seeds):
-                yield RunSpec(task, method, seed, _what_differs(settings, default), steps)
+                yield RunSpec(task, method, seed, what_differs(task, method, settings), variant.get("steps", STEPS[task]))
 
 
-@dataclass(frozen=True)
-class Study:
-    """A question of the paper and the runs that answer it."""
-
-    name: str
-    title: str
-    grids: tuple[Grid, ...]
-    seeds: int = 5
-
-    def runs(self, seeds: int | None = None, only: Sequence[str] = (), quick: bool = False) -> list[RunSpec]:
-        """The study's runs, seed by seed, so that a study cut short has whole seeds; each run once."""
-        if seeds is not None and seeds < 1:
-            raise UserError("A study needs at least one seed.")
-        found = [run for grid in self.grids for run in grid.runs(1 if quick and seeds is None else seeds or self.seeds)]
-        found = _chosen(found, only)
-        if quick:
-            first = list(dict.fromkeys(run.task for run in found))[:2]
-            found = [_quick(run) for run in found if run.task in first]
-        return sorted(dict.fromkeys(found), key=lambda run: run.seed)
-
-
-def _chosen(runs: list[RunSpec], only: Sequence[str]) -> list[RunSpec]:
+def chosen(runs: Sequence[RunSpec], only: Sequence[str]) -> list[RunSpec]:
     """Runs whose task is among the tasks named and whose method is among the methods named."""
     tasks = {run.task.lower() for run in runs}
     methods = {run.method.lower() for run in runs}
-    words = {find.name.lower() if (find := find_task(word)) else word.lower() for word in only}
+    words = {task.name.lower() if (task := find_task(word)) else word.lower() for word in only}
     if unknown := words - tasks - methods:
         raise UserError(
             f"--only {', '.join(sorted(unknown))}: the study has the tasks {', '.join(sorted(tasks))} "
@@ -167,84 +128,3 @@ def _chosen(runs: list[RunSpec], only: Sequence[str]) -> list[RunSpec]:
         for run in runs
         if (not words & tasks or run.task.lower() in words) and (not words & methods or run.method.lower() in words)
     ]
-
-
-def _quick(run: RunSpec) -> RunSpec:
-    """A look at the machinery, not at results."""
-    if run.method == EXPERT:
-        return replace(run, episodes=5)
-    settings = {**dict(run.settings), "hidden": (32, 32)}
-    return replace(run, settings=tuple(sorted(settings.items())), steps=8_192, episodes=5)
-
-
-SIX = ("CartPole", "InvertedPendulum", "InvertedDoublePendulum", "Hopper", "HalfCheetah", "Ant")
-CONTROLS = ("random", "none")
-DEMOS = ("gail", "gaifo", "iddm")
-TABLE_2 = ("bc", "bco", "deepmimic", "gaifo-s", "gaifo", "iddm", "gail", EXPERT)
-LIGHT: Settings = {"steps": 500_000, "hidden": (64, 64), "adversarial.hidden": (128, 128)}
-"""For studies of many runs on the larger tasks: half the steps with the networks of `make run`, about a sixth of the time."""
-LAMBDA_P = (0.0, 0.0005, 0.001, 0.01)
-LAMBDA_S = (0.0, 0.001, 0.01, 0.1)
-
-
-def weights(lambda_p: float, lambda_s: float) -> Settings:
-    return {"entropy.weight": lambda_p, "mi.weight": lambda_s, **LIGHT}
-
-
-def _amounts(tasks: tuple[str, ...], settings: Settings) -> Grid:
-    amounts = (*({"demo_episodes": count} for count in (1, 4, 7)), {})  # {}: all ten
-    return Grid(tasks, DEMOS, tuple({**amount, **settings} for amount in amounts))
-
-
-def _pairs(task: str, count: int) -> Grid:
-    return Grid((task,), DEMOS, ({"demo_transitions": count},))
-
-
-_every_method = (Grid(SIX, (*CONTROLS, *TABLE_2)),)
-STUDIES: dict[str, Study] = {
-    study.name: study
-    for study in (
-        Study("table2", "Every method on every task (the paper's Table 2)", _every_method),
-        Study("curves", "Learning curves of the same runs (the paper's Fig. 2)", _every_method),
-        Study(
-            "demos",
-            "How many demonstrations are needed (the paper's Fig. 3)",
-            (
-                Grid(SIX, UNTRAINED),
-                _pairs("CartPole", 32),
-                _pairs("InvertedPendulum", 128),
-                _pairs("InvertedDoublePendulum", 256),
-                _amounts(SIX[:3], {}),
-                _amounts(SIX[3:], LIGHT),
-            ),
-        ),
-        Study(
-            "lambda_p",
-            "Weight of the policy's entropy λ_p, with λ_s = 0.01 (the paper's Table 6)",
-            (Grid(("HalfCheetah",), ("iddm",), tuple(weights(p, 0.01) for p in LAMBDA_P)),),
-        ),
-        Study(
-            "lambda_s",
-            "Weight of the mutual information λ_s, with λ_p = 0.001 (the paper's Table 7)",
-            (Grid(("HalfCheetah",), ("iddm",), tuple(weights(0.001, s) for s in LAMBDA_S)),),
-        ),
-        Study(
-            "grid",
-            "Both weights together (the paper's Fig. 6)",
-            (Grid(("HalfCheetah",), ("iddm",), tuple(weights(p, s) for p in LAMBDA_P for s in LAMBDA_S)),),
-            seeds=1,
-        ),
-        Study(
-            "ant",
-            "Ant with three times the steps (not in the paper)",
-            (Grid(("Ant",), ("random", "gaifo", "iddm", EXPERT), ({"steps": 3_000_000},)),),
-            seeds=1,
-        ),
-        Study(
-            "absorbing",
-            "Absorbing states, which take the survival bonus out of the reward (not in the paper)",
-            (Grid(("Hopper", "HalfCheetah"), ("iddm", "gaifo"), ({}, {"adversarial.absorbing": True})),),
-            seeds=3,
-        ),
-    )
-}

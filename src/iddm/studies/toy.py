@@ -1,6 +1,6 @@
 """The learning half of the paper's toy study (IDDM, Sec. 5.1 and Fig. 1c): GAIL, GAIfO and IDDM in the Gridworld.
 
-For each number of choices n and each seed: an expert by PPO, its episodes, three imitators, and each imitator's policy
+For each number of choices n and each seed: an expert trained with PPO, its episodes, three imitators, and each imitator's policy
 compared with the expert's exactly, by the solver of `iddm.theory`.
 """
 
@@ -14,39 +14,39 @@ from typing import Any
 
 import numpy as np
 
-from iddm.config import Config, configure, default_config
-from iddm.demos import Demos, load_demos, save_demos
 from iddm.envs.gridworld import CELLS, ENV_ID
 from iddm.errors import UserError
-from iddm.evaluation import record_demos
-from iddm.files import from_csv, to_csv, write_whole
-from iddm.policy import Policy
+from iddm.files import from_csv, records, to_csv, write_whole
+from iddm.studies.core import Config, Demos, Policy, config_of, finish, load_demos, record_demos, save_demos
 from iddm.studies.pool import in_parallel
 from iddm.studies.provenance import commit
 from iddm.theory.mdp import Array
 from iddm.theory.toy import ExactMeasures, exact_measures, relabellings
-from iddm.training import finish
 
 METHODS = ("gail", "gaifo", "iddm")
 CHOICES = (1, 2, 4, 11)
 EXPERT_STEPS, STEPS, DEMO_EPISODES = 40_000, 200_000, 50
 
-# Chosen on seeds 100 and 101. The Gridworld ends only at the target, so a reward that is never negative (softplus) pays for
-# staying away from it: with it, GAIfO reached the target in 1 to 6 % of its episodes. The logit has no such bias.
+# Chosen on seeds 100 and 101. The Gridworld ends only at the target, so a reward that is never negative (softplus) is
+# higher the longer it stays away: with it, GAIfO reached the target in 1 to 6 % of its episodes. The logit has no such bias.
 # The imitators' policy is a table (no hidden layer): what a state's choices drift to is then not shared by all states.
-EXPERT = {"steps": EXPERT_STEPS, "hidden": (64, 64), "num_envs": 8, "ppo": {"learning_rate": 1e-3, "batch_size": 256}}
+EXPERT = {"steps": EXPERT_STEPS, "hidden": (64, 64), "num_envs": 8, "ppo.learning_rate": 1e-3, "ppo.batch_size": 256}
 IMITATOR = {
     "steps": STEPS,
     "hidden": (),
     "num_envs": 8,
-    "ppo": {"learning_rate": 5e-3, "batch_size": 256},
-    "adversarial": {"hidden": (64, 64), "learning_rate": 1e-3, "gradient_penalty": 0.1, "reward_form": "logit"},
+    "ppo.learning_rate": 5e-3,
+    "ppo.batch_size": 256,
+    "adversarial.hidden": (64, 64),
+    "adversarial.learning_rate": 1e-3,
+    "adversarial.gradient_penalty": 0.1,
+    "adversarial.reward_form": "logit",
 }
 SETTINGS: dict[str, dict[str, Any]] = {
     "ppo": EXPERT,
     "gail": IMITATOR,
     "gaifo": IMITATOR,
-    "iddm": IMITATOR | {"entropy": {"weight": 0.05}},
+    "iddm": IMITATOR | {"entropy.weight": 0.05},
 }
 
 # The paper's Table 5: mean and deviation of the return, for n = 1, 2, 4, 11.
@@ -70,7 +70,7 @@ class ToyRow:
     disagreement: float
     disagreement_of_bumps: float
     disagreement_relabelled: float
-    """the mean over all ways to rotate the names of the choices, which who sees states only cannot know"""
+    """the mean over all ways to rotate the names of the choices, which cannot be known from states alone"""
     kl_ss: float
     kl_sa: float
 
@@ -78,7 +78,7 @@ class ToyRow:
 def toy_config(method: str, num_choices: int, seed: int, steps: int | None = None) -> Config:
     """The settings of one run."""
     own = {"seed": seed, "env_kwargs": json.dumps({"num_choices": num_choices})} | ({"steps": steps} if steps else {})
-    return configure(default_config(ENV_ID, method), SETTINGS[method] | own)
+    return config_of(ENV_ID, method, SETTINGS[method] | own)
 
 
 def policy_table(policy: Policy) -> Array:
@@ -156,10 +156,9 @@ def toy_study(
 
 
 def rows_to_csv(rows: Sequence[ToyRow]) -> str:
-    figures = [{key: f"{x:.6g}" if isinstance(x, float) else x for key, x in asdict(row).items()} for row in rows]
-    return to_csv(figures, [field.name for field in fields(ToyRow)])
+    return to_csv([asdict(row) for row in rows], [field.name for field in fields(ToyRow)], digits=6)
 
 
 def read_rows(file: Path) -> list[ToyRow]:
     """What `rows_to_csv` wrote."""
-    return [ToyRow(**{f.name: f.type(row[f.name]) for f in fields(ToyRow)}) for row in from_csv(file)]  # pyright: ignore
+    return records(ToyRow, from_csv(file))

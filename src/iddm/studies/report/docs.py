@@ -1,51 +1,62 @@
-"""Tables in Markdown files, between markers: `<!-- table2 -->` … `<!-- /table2 -->`."""
+"""The studies' tables in Markdown files."""
 
-import re
-from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from iddm.errors import UserError
 from iddm.files import write_whole
-from iddm.report.table import to_markdown
-from iddm.studies.report.tables import TABLES, tables
+from iddm.report.table import NOTHING, Table, to_markdown, with_tables
+from iddm.studies.catalogue import STUDIES
 from iddm.studies.results import Results
-
-PLACES = {
-    "docs/results.md": tuple(name for name in TABLES if name != "compact"),
-    "README.md": ("compact",),
-}
-"""Which tables each file has."""
+from iddm.studies.study import ShowTable
 
 NO_RUNS = "No runs yet."
+QUICK = "Made with --quick: a test of the machinery, not a result."
+STUDIES_PAGE = "docs/studies.md"
+
+TABLES: dict[str, ShowTable] = {table.name: table for study in STUDIES.values() for table in study.tables}
+"""Every table of the docs that is made from results."""
 
 
-def with_tables(text: str, made: Mapping[str, str], file: str) -> str:
-    """The text with what stands between each table's markers replaced."""
-    for name, table in made.items():
-        place = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
-        if len(place.findall(text)) != 1:
-            raise UserError(f"{file}: needs the markers <!-- {name} --> and <!-- /{name} --> once, in this order.")
-        text = place.sub(lambda found, table=table: f"{found[1]}\n{table}\n\n{found[2]}", text)
-    return text
+def made(table: ShowTable, known: object) -> Table:
+    """The table of these results, which says so where they were made with --quick."""
+    found = table.make(known)
+    return replace(found, caption=f"{QUICK} {found.caption}") if getattr(known, "quick", False) else found
 
 
-def written_docs(results: Results, root: Path) -> dict[Path, str]:
-    """Every file that has tables, as it is with the results' tables."""
-    sheets = tables(results)
+def tables(results: Results, directory: Path | None = None) -> dict[str, Table]:
+    """The tables of which there is something to show."""
+    found = {}
+    for study in STUDIES.values():
+        if known := study.to_show(results, directory):
+            found |= {table.name: made(table, known) for table in study.tables}
+    return {name: table for name, table in found.items() if table.rows}
+
+
+def list_of_studies() -> Table:
+    rows = tuple((f"`{study.name}`", study.title, study.in_paper or NOTHING, str(study.seeds)) for study in STUDIES.values())
+    return Table(("study", "question", "in the paper", "seeds"), rows)
+
+
+def written_docs(results: Results, root: Path, directory: Path | None = None) -> dict[Path, str]:
+    """Every file that has tables, with the tables of these results."""
+    found = tables(results, directory)
+    by_file: dict[str, dict[str, str]] = {STUDIES_PAGE: {"studies": to_markdown(list_of_studies())}}
+    for name, table in TABLES.items():
+        by_file.setdefault(str(table.file), {})[name] = to_markdown(found[name]) if name in found else NO_RUNS
     texts = {}
-    for file, names in PLACES.items():
-        made = {name: to_markdown(sheets[name]) if name in sheets else NO_RUNS for name in names}
+    for file, parts in by_file.items():
         try:
             before = (root / file).read_text()
         except OSError as error:
             raise UserError(f"{root / file}: cannot be read; --docs is for the root of the repository.") from error
-        texts[root / file] = with_tables(before, made, file)
+        texts[root / file] = with_tables(before, parts, file)
     return texts
 
 
-def write_docs(results: Results, root: Path) -> list[Path]:
+def write_docs(results: Results, root: Path, directory: Path | None = None) -> list[Path]:
     """Write the tables into their files; returns the files."""
-    texts = written_docs(results, root)
+    texts = written_docs(results, root, directory)
     for path, text in texts.items():
         write_whole(path, text)
     return list(texts)

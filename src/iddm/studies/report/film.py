@@ -17,13 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from iddm.bundled import bundled_expert
 from iddm.errors import UserError
-from iddm.evaluation import EVALUATION_SEED, env_of
-from iddm.policy import Policy, load_policy
+from iddm.report.html_page import section
+from iddm.studies.catalogue.table2 import TABLE_2
+from iddm.studies.core import EVALUATION_SEED, Policy, bundled_expert, env_of, load_policy
 from iddm.studies.results import Results
-from iddm.studies.spec import EXPERT, STUDIES
-from iddm.studies.study_results import answer
+from iddm.studies.spec import EXPERT
 
 FRAMES, SECONDS, WIDTH, HEIGHT = 8, 2.0, 160, 120
 BACKENDS = ("egl", "osmesa")
@@ -43,7 +42,7 @@ class Strip:
 def film_strips(results: Results, runs: Path | None) -> list[Strip]:
     """A strip for every task with results and a bundled expert, and the learned policy of the first seed whose run is there."""
     strips = []
-    known = answer(results, STUDIES["table2"])
+    known = TABLE_2.results(results)
     for task in known.tasks:
         try:
             bundled_expert(task)
@@ -100,7 +99,7 @@ def frames_of(policy: Policy) -> list[np.ndarray]:
 def strips_html(strips: Sequence[Strip]) -> str:
     """The film strips as a section of a page."""
     if not strips:
-        return "<section><h2>How it looks</h2><p>No pictures were asked for (--film draws them).</p></section>"
+        return section("How it looks", "No pictures were asked for (--film draws them).")
     parts = ""
     for strip in strips:
         rows = ""
@@ -109,7 +108,7 @@ def strips_html(strips: Sequence[Strip]) -> str:
             rows += f"<span>{html.escape(who)}</span><div>{pictures}</div>"
         film = f'<div class="scroll" tabindex="0" role="region" aria-label="film strip"><div class="film">{rows}</div></div>'
         parts += f"<h3>{html.escape(strip.task)}</h3>" + (film if rows else f"<p>{html.escape(strip.trouble)}</p>")
-    return f"<section><h2>How it looks</h2><p>The first {SECONDS:g} seconds of an evaluation episode.</p>{parts}</section>"
+    return section("How it looks", f"The first {SECONDS:g} seconds of an evaluation episode.", parts)
 
 
 def _to_uri(picture: np.ndarray) -> str:

@@ -1,11 +1,7 @@
 """The results of the studies as one self-contained page that opens without a network."""
 
-import base64
-import html
-import json
-import re
 from collections.abc import Sequence
-from importlib.resources import files
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -13,22 +9,21 @@ from rich.console import Console
 
 from iddm.errors import UserError
 from iddm.files import write_whole
-from iddm.report.table import Sheet, marked_up, name_of, to_html
-from iddm.studies.report import charts as study_charts
-from iddm.studies.report.docs import write_docs
+from iddm.report.html_page import fold, html_page, section
+from iddm.report.table import Table, to_html
+from iddm.studies.catalogue import STUDIES
+from iddm.studies.catalogue.table2 import TABLE_2, where_it_counts
+from iddm.studies.report.charts import methods_of
+from iddm.studies.report.docs import QUICK, made, write_docs
 from iddm.studies.report.film import Strip, film_strips, strips_html
-from iddm.studies.report.tables import QUICK, every_cell, tables
-from iddm.studies.report.toy import HEADINGS, summary
+from iddm.studies.report.formatting import NAMES, listed, name_of
 from iddm.studies.results import Results
-from iddm.studies.spec import EXPERT, STUDIES
-from iddm.studies.statistics import aggregate_iqm
-from iddm.studies.study_results import Answer, answer
-from iddm.studies.toy import read_rows
+from iddm.studies.spec import EXPERT, SIX
+from iddm.studies.statistics import Estimate, mean_over_tasks
+from iddm.studies.study import Section, ShowChart, ShowTable, Study
+from iddm.studies.study_results import StudyResults
 
-WEIGHTS = ("lambda_p", "lambda_s")
-"""Studies of one weight, whose curves are drawn."""
-
-_FILES = files("iddm") / "report" / "page"
+_SWITCHES = '<fieldset class="switches" aria-label="lines to show"></fieldset><noscript>The charts need JavaScript.</noscript>'
 
 
 def report_studies(
@@ -39,62 +34,52 @@ def report_studies(
     if not results.outcomes:
         raise UserError(f"{directory}: there are no results of studies here yet.")
     if docs:
-        for path in write_docs(results, Path()):
+        for path in write_docs(results, Path(), directory):
             console.print(f"Tables: {path}", highlight=False)
     strips = film_strips(results, runs) if film else []
-    write_whole(out, study_page(results, toy=directory.parent / "toy", strips=strips))
+    write_whole(out, study_page(results, directory, strips))
     console.print(f"Page: {out} ({len(results.outcomes)} runs)", highlight=False)
 
 
-def study_page(results: Results, toy: Path | None = None, strips: Sequence[Strip] = ()) -> str:
+def study_page(results: Results, directory: Path | None = None, strips: Sequence[Strip] = ()) -> str:
     """The page; everything from the results is escaped."""
-    known = {name: answer(results, study) for name, study in STUDIES.items()}
-    headline, lead = _headline(known["table2"])
-    by_method = {"curves": study_charts.curves(known["curves"], results)}
-    if known["demos"].says_something:
-        by_method["demos"] = study_charts.demos(known["demos"])
-    by_weight = {name: study_charts.by_weight(known[name], results) for name in WEIGHTS if known[name].says_something}
-    charts = {name: some for name, some in (by_method | by_weight).items() if some}
-    sections = [
-        *_study_sections(results, known, charts),
-        _toy(toy),
-        strips_html(strips),
-        _section("Every run", "", _runs(results)),
-    ]
-    drawn = {"methods": study_charts.methods_of(chart for some in by_method.values() for chart in some), "charts": charts}
-    return _fill(
-        (_FILES / "page.html").read_text(),
-        style=(_FILES / "style.css").read_text(),
-        script="".join((_FILES / name).read_text() for name in ("readout.js", "charts.js")),
-        headline=html.escape(headline),
-        lead=html.escape(lead),
-        facts=html.escape(_facts(results)),
-        sections="\n".join(filter(None, sections)),
-        data=json.dumps(drawn).replace("<", "\\u003c"),  # no text can end the script
+    headline, lead = _headline(TABLE_2.results(results))
+    sections, charts, by_method = _sections(results, directory)
+    return html_page(
+        "IDDM: results of the studies",
+        headline,
+        lead,
+        _facts(results),
+        [*sections, strips_html(strips), section("Every run", "", _runs(results))],
+        {"methods": methods_of(by_method), "charts": charts},
     )
 
 
-def _fill(template: str, **parts: str) -> str:
-    """Put the parts in, all in one pass: a part that looks like a place is left alone."""
-    return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], template)
-
-
-def _headline(known: Answer) -> tuple[str, str]:
+def _headline(known: StudyResults) -> tuple[str, str]:
     """What came out, in a sentence, and what it rests on."""
     scores = known.scores.get("iddm", {})
     if not scores:
         return "No headline yet", "It needs runs of IDDM, of random actions and of the expert on the same task."
-    estimate = aggregate_iqm(scores)
-    over = f"{len(scores)} of 6 tasks" if len(scores) < 6 else "6 tasks"
-    sure = f"95 % interval {100 * estimate.low:.0f} to {100 * estimate.high:.0f} %"
-    interval = sure if estimate.low == estimate.low else "too few seeds for an interval"
+    over = f"{len(scores)} of {len(SIX)} tasks" if len(scores) < len(SIX) else f"{len(SIX)} tasks"
+    overall = mean_over_tasks(scores)
     lead = (
-        f"Interquartile mean over {_many(sum(map(len, scores.values())), 'run')} of IDDM, {interval}. "
+        f"Mean over {_many(sum(map(len, scores.values())), 'run')} of IDDM, {_sure(overall)}. "
         "Scores are normalised for each task: random actions are 0 %, the expert is 100 %."
     )
+    ceiling = [task for task in known.tasks_at_ceiling if task in scores]
+    if ceiling and (rest := where_it_counts(known, scores)):
+        lead += (
+            f" A constant reward solves {listed(ceiling)}; on the other tasks, "
+            f"IDDM reaches {100 * rest.value:.0f} % ({_sure(rest)})."
+        )
     if known.quick:
-        return f"A quick look: IDDM at {100 * estimate.value:.0f} % of the expert on {over}", f"{QUICK} {lead}"
-    return f"IDDM reaches {100 * estimate.value:.0f} % of the expert over {over}", lead
+        return f"A quick look: IDDM at {100 * overall.value:.0f} % of the expert on {over}", f"{QUICK} {lead}"
+    return f"IDDM reaches {100 * overall.value:.0f} % of the expert over {over}", lead
+
+
+def _sure(estimate: Estimate) -> str:
+    interval = f"95 % interval {100 * estimate.low:.0f} to {100 * estimate.high:.0f} %"
+    return interval if estimate.has_interval else "too few seeds for an interval"
 
 
 def _facts(results: Results) -> str:
@@ -111,7 +96,7 @@ def _facts(results: Results) -> str:
         _many(len(rows), "run"),
         _many(len({row.task for row in rows}), "task"),
         _many(len({row.method for row in rows}), "method"),
-        f"{several}{_many(max(counts), 'seed')} a cell",
+        f"{several}{_many(max(counts), 'seed')} per cell",
         f"{minutes / 60:,.1f} hours of computing" if minutes >= 60 else f"{minutes:.0f} minutes of computing",
     )
     return " · ".join(parts)
@@ -121,76 +106,45 @@ def _many(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
-def _section(title: str, words: str, *parts: str) -> str:
-    said = f"<p>{html.escape(words)}</p>" if words else ""
-    return f"<section><h2>{marked_up(title)}</h2>{said}{''.join(parts)}</section>"
+def _sections(results: Results, directory: Path | None) -> tuple[list[str], dict[str, Any], list[Any]]:
+    """The studies' sections, their charts by the id of their place, and those charts whose lines are methods'."""
+    charts: dict[str, list[Any]] = {}
+    by_method: list[Any] = []
 
+    def shown(study: Study, each: Section, known: Any) -> str:
+        parts = []
+        for part in each.parts:
+            if isinstance(part, ShowTable):
+                table = made(part, known)
+                text = to_html(table, highlight=NAMES["iddm"]) if table.rows else ""
+                parts.append(fold(part.fold, text) if part.fold and text else text)
+            elif isinstance(part, ShowChart):
+                if drawn := part.make(known):
+                    name = study.name if study.name not in charts else f"{study.name}-{len(charts)}"
+                    charts[name] = drawn
+                    parts.append(_SWITCHES if part.by_method and not by_method else "")
+                    parts.append(f'<div class="charts" id="{name}"></div>')
+                    by_method.extend(drawn if part.by_method else [])
+            else:
+                parts.append(part.make(known))
+        return section(each.title or study.heading, each.words, *parts) if any(parts) else ""
 
-def _fold(title: str, inside: str) -> str:
-    return f"<details><summary>{html.escape(title)}</summary>{inside}</details>"
-
-
-_SWITCHES = '<fieldset class="switches" aria-label="lines to show"></fieldset><noscript>The charts need JavaScript.</noscript>'
-
-
-def _study_sections(results: Results, known: dict[str, Answer], charts: dict[str, Any]) -> list[str]:
-    sheets = {name: to_html(sheet) for name, sheet in tables(results).items()}
-    title = {name: study.title for name, study in STUDIES.items()}
-    parts = []
-    if "aggregate" in sheets:
-        parts.append(
-            _section("Over all tasks", "", study_charts.forest(known["table2"]), _fold("the figures", sheets["aggregate"]))
-        )
-    if "table2" in sheets:
-        cells = _fold("interquartile means, cell by cell", to_html(every_cell(known["table2"])))
-        failed = _fold("discriminators that failed", sheets["discriminators"]) if "discriminators" in sheets else ""
-        parts.append(_section(title["table2"], "", sheets["table2"], cells, failed))
-    if "curves" in charts:
-        words = (
-            "Return of the training episodes (the policy's own noise included) over environment steps: mean over seeds, with "
-            "their range as a band. Dashed: the expert and random actions, evaluated."
-        )
-        parts.append(_section(title["curves"], words, _SWITCHES, '<div class="charts" id="curves"></div>'))
-    if "demos" in charts:
-        drawn = '<div class="charts" id="demos"></div>'
-        switches = "" if "curves" in charts else _SWITCHES
-        words = "Normalised score over the number of demonstrations: mean over seeds, with their range as a band."
-        parts.append(_section(title["demos"], words, switches, drawn, _fold("the figures", sheets["demos"])))
-    words = "Curve: the training episodes, with the policy's own noise. Table: the final policy, most likely action."
-    weights = [
-        _section(title[name], words, f'<div class="charts" id="{name}"></div>' if name in charts else "", sheets[name])
-        for name in WEIGHTS
-        if name in sheets
+    found = [
+        (each.half, text)
+        for study in STUDIES.values()
+        if (known := study.to_show(results, directory))
+        for each in study.sections
+        if (text := shown(study, each, known))
     ]
-    parts.append(f'<div class="pair">{"".join(weights)}</div>' if weights else "")
-    if "grid" in sheets:
-        shown = study_charts.heat_map(known["grid"]), _fold("beside the paper's figures", sheets["grid"])
-        parts.append(_section(title["grid"], "", *shown))
-    parts += [_section(title[name], "", sheets[name]) for name in ("ant", "absorbing") if name in sheets]
-    return parts
-
-
-def _toy(directory: Path | None) -> str:
-    """The Gridworld study, where it lies beside."""
-    if directory is None or not (directory / "toy.csv").is_file():
-        return ""
-    sheet = Sheet(HEADINGS, tuple(tuple(row) for row in summary(read_rows(directory / "toy.csv"))), 2)
-    drawn = ""
-    if (directory / "fig1c.svg").is_file():
-        picture = base64.b64encode((directory / "fig1c.svg").read_bytes()).decode()
-        image = f'<img alt="return, disagreement and divergence by n" src="data:image/svg+xml;base64,{picture}">'
-        drawn = f'<div class="scroll plate" tabindex="0" role="region" aria-label="figure">{image}</div>'
-    words = (
-        "n equal choices for each move, of which states show nothing; measured exactly. "
-        "Mean ± deviation over seeds, [95 % interval]."
-    )
-    return _section(
-        "Where actions are redundant: the Gridworld (the paper's Fig. 1)", words, drawn, _fold("the figures", to_html(sheet))
-    )
+    sections = []
+    for half, some in groupby(found, key=lambda entry: entry[0]):
+        texts = [text for _, text in some]
+        sections += [f'<div class="pair">{"".join(texts)}</div>'] if half else texts
+    return sections, charts, by_method
 
 
 def _runs(results: Results) -> str:
-    """Where every figure comes from."""
+    """Where every number comes from."""
     columns = ("task", "method", "seed", "steps", "return", "settings", "commit", "seconds", "command")
     rows = tuple(
         (
@@ -207,5 +161,5 @@ def _runs(results: Results) -> str:
         for o in results.outcomes.values()
         for r in [o.result]
     )
-    table = to_html(Sheet(columns, rows, len(columns)), mark="")
-    return _fold(f"{len(rows)} runs: command, commit, seconds and settings", f'<div class="runs">{table}</div>')
+    table = to_html(Table(columns, rows, len(columns)))
+    return fold(f"{len(rows)} runs: command, commit, seconds and settings", f'<div class="runs">{table}</div>')

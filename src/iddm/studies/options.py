@@ -1,0 +1,37 @@
+"""The flags of `iddm study`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import tyro
+
+
+@dataclass(frozen=True)
+class Options:
+    """Which study to run, where and how much of it."""
+
+    study: tyro.conf.Positional[str | None] = None
+    """Name of the study; without it, the studies are listed."""
+    only: str | None = None
+    """Tasks and methods to run, as in hopper,iddm; without it, all."""
+    seeds: int | None = None
+    """Number of seeds, counted from 0; without it, the study's own."""
+    on: str = "local"
+    """local (one process per core), ray (a cluster on this machine), or ray:ADDRESS."""
+    workers: int | None = None
+    """Number of runs in parallel; without it, one per core."""
+    quick: bool = False
+    """Two tasks, a few thousand steps, small networks: tests the machinery in minutes."""
+    again: bool = False
+    """Redo runs that have results."""
+    out: Path | None = None
+    """Directory of the results; without it, results/studies (with --quick, runs/quick-results)."""
+    runs: Path | None = None
+    """Directory of the runs, shared by all machines; without it, runs/studies (with --quick, runs/quick)."""
+    list: bool = False
+    """Only list the runs, and which of them have results."""
+
+    @property
+    def words(self) -> "list[str]":
+        """The tasks and methods of --only."""
+        return [word.strip() for word in (self.only or "").split(",") if word.strip()]
