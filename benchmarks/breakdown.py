@@ -170,7 +170,7 @@ def main() -> None:
 
 def as_table(rows: list[dict[str, Any]]) -> Table:
     parts = list(dict.fromkeys(name for row in rows for name in row["seconds"]))
-    table = Table(title="Milliseconds an iteration of 2,048 steps", title_justify="left")
+    table = Table(title="Milliseconds per iteration of 2,048 steps", title_justify="left")
     for column in ("mode", "task", "method", "steps/s", *parts, "whole", "limit", "share"):
         table.add_column(column, justify="left" if column in ("mode", "task", "method") else "right")
     for row in rows:

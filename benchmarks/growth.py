@@ -1,4 +1,4 @@
-"""How cost grows: steps a second and memory of GAIfO against environments, observation size, width and demonstrations.
+"""How cost grows: steps per second and memory of GAIfO against environments, observation size, width and demonstrations.
 
 Each point is a real run of a few iterations in a process of its own on one core: the median iteration, and the largest memory. A
 run of one iteration goes before it, so that its compiled code is in the cache.
@@ -97,7 +97,7 @@ def figure(found: dict[str, list[dict[str, float]]]) -> str:
         panels[1, column].set_xlabel(axis)
     for panel in panels[:, 0]:  # its whole row shares this
         panel.set_ylim(bottom=0)
-    panels[0, 0].set_ylabel("environment steps a second")
+    panels[0, 0].set_ylabel("environment steps per second")
     panels[1, 0].set_ylabel("largest memory (MB)")
     text = io.StringIO()
     drawn.savefig(text, format="svg", metadata={"Date": None})

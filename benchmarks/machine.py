@@ -146,4 +146,4 @@ if __name__ == "__main__":
     else:
         print(json.dumps(machine_info()))
         for way, groups in {"1 process, 1 thread": [available_cores()[:1]], **ways(available_cores())}.items():
-            print(f"{way}: {matmul_peak(groups):.0f} GFLOP/s a process")
+            print(f"{way}: {matmul_peak(groups):.0f} GFLOP/s per process")

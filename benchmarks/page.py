@@ -39,9 +39,9 @@ def breakdown(found: dict[str, Any]) -> Table:
         )
         for row in found["rows"]
     )
-    peaks = ", ".join(f"{x:.0f} GFLOP/s a process ({mode})" for mode, x in found["matmul_peak_gflops"].items())
+    peaks = ", ".join(f"{x:.0f} GFLOP/s per process ({mode})" for mode, x in found["matmul_peak_gflops"].items())
     columns = ("", "task", "method", "steps/s", *parts, "whole", "limit", "share")
-    return Table(columns, rows, 3, f"Milliseconds an iteration. Matmul peak: {peaks}. {_origin(found)}")
+    return Table(columns, rows, 3, f"Milliseconds per iteration. Matmul peak: {peaks}. {_origin(found)}")
 
 
 def time_to_expert(found: dict[str, Any]) -> Table:

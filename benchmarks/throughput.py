@@ -1,6 +1,6 @@
-"""Environment steps a second on the same work: ours, Stable-Baselines3's PPO, and the GAIL of `imitation`.
+"""Environment steps per second on the same work: ours, Stable-Baselines3's PPO, and the GAIL of `imitation`.
 
-Nets (300, 400), MI net (512, 512), batch 512, 2048 steps an iteration, 10 epochs, 8 discriminator updates, HalfCheetah. All in
+Nets (300, 400), MI net (512, 512), batch 512, 2048 steps per iteration, 10 epochs, 8 discriminator updates, HalfCheetah. All in
 one run of this script, alternating; with one process on all cores, and with a single-thread process on each core (speeds are
 added). The figure is the median iteration. `make bench` runs it.
 """

@@ -17,7 +17,8 @@ from iddm.commands.learning import train_flags
 from iddm.config import default_config
 from iddm.errors import UserError
 from iddm.studies.catalogue import STUDIES
-from iddm.studies.core import setting
+from iddm.studies.catalogue.ladder import CHANGES, rungs
+from iddm.studies.core import config_of, setting
 from iddm.studies.pool import in_parallel
 from iddm.studies.results import Outcome, Result, Results, saturated, thinned
 from iddm.studies.runner import Progress, complete, run_study
@@ -35,6 +36,12 @@ def tiny(method: str, seed: int = 0, steps: int = 640) -> RunSpec:
 
 def results(directory: Path) -> list[bytes]:
     return [(directory / name).read_bytes() for name in RESULT_FILES]
+
+
+def test_only_the_command_line_imports_the_studies() -> None:
+    package = ROOT / "src" / "iddm"
+    outside = [file for file in package.rglob("*.py") if file.relative_to(package).parts[0] not in ("studies", "commands", "cli")]
+    assert not [file for file in outside if "iddm.studies" in file.read_text()]
 
 
 # Specs
@@ -64,6 +71,16 @@ def test_a_variant_with_the_papers_preset_runs_the_papers_settings() -> None:
     assert as_it_is == plain
     for spec in (plain, annealed):
         assert train_flags(spec.command.split()[2:])[0] == spec.config
+
+
+def test_the_ladder_climbs_from_the_papers_settings_to_ours() -> None:
+    for method in ("gaifo", "iddm"):
+        ours, first = default_config("HalfCheetah", method), default_config("HalfCheetah", method, "paper")
+        changed = {name: setting(ours, name) for names in CHANGES[method].values() for name in names}
+        top = config_of("HalfCheetah", method, {"preset": "paper", **changed})
+        assert replace(top, preset="tuned") == ours
+        configs = [config_of("HalfCheetah", method, settings) for settings in rungs(method).values()]
+        assert (configs[0], configs[-1]) == (first, ours)
 
 
 def test_table_2_has_the_papers_methods_on_its_six_tasks_and_no_deepmimic_on_cartpole() -> None:

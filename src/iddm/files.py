@@ -38,8 +38,8 @@ def to_csv(
 ) -> str:
     """Rows as CSV text; a missing value or NaN is an empty cell.
 
-    `columns` are those of the first row unless given. With `digits`, numbers have so many significant digits, and whole
-    numbers no decimal point. Without a header, the text continues a file.
+    `columns` are those of the first row unless given. With `digits`, floats have that many significant digits, and whole
+    numbers no decimal point. Without a header, the text can be appended to a file.
     """
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]) if columns is None else columns, lineterminator="\n")
@@ -60,9 +60,10 @@ def _cell(value: Any, digits: int | None) -> Any:
 
 
 def from_csv(file: Path) -> list[dict[str, str]]:
-    """The rows of a CSV file with a header; rows that are not whole (a last one, half-written) are left out."""
-    with open(file, newline="") as lines:
-        return [row for row in csv.DictReader(lines) if None not in row and None not in row.values()]
+    """The rows of a CSV file with a header; what is not whole, such as a half-written last row, is left out."""
+    with open(file, newline="") as opened:
+        lines = [line for line in opened if line.endswith(("\n", "\r"))]
+    return [row for row in csv.DictReader(lines) if None not in row and None not in row.values()]
 
 
 def numbers(row: Mapping[str, str]) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Many jobs on one machine: each in a single-thread process of its own, on a core of its own."""
+"""Many jobs on one machine: each in a process with one thread, on a core of its own."""
 
 import multiprocessing
 import os
@@ -27,7 +27,7 @@ class Ended(Generic[Value]):
 
 
 def in_parallel(work: Callable[..., Value], jobs: Sequence[Job], workers: int | None = None) -> Iterator[Ended[Value]]:
-    """`work(*job)` for every job, as each ends. A job that fails, or whose process dies, does not stop the others."""
+    """Run `work(*job)` for every job, in the order they end. A job that fails, or whose process dies, does not stop the others."""
     cores = available_cores()
     workers = len(cores) if workers is None else workers
     if workers < 1:
@@ -78,7 +78,7 @@ class _Process:
         return Ended(self.job, value, error)
 
     def stop(self) -> None:
-        """At an interrupt the process has had the signal too, and is writing its checkpoint: give it time."""
+        """At an interrupt the process gets the signal too, and writes its checkpoint: give it time."""
         self.process.join(timeout=60)
         self.process.kill()
 
@@ -99,7 +99,7 @@ def _on(core: int) -> Iterator[None]:
 
 def _in_child(answer: Connection, work: Callable[..., Any], job: Job) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    with suppress(KeyboardInterrupt):  # the parent has had it too, and says so
+    with suppress(KeyboardInterrupt):  # the parent gets it too, and reports it
         answer.send(attempt(work, job))
 
 

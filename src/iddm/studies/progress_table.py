@@ -16,11 +16,11 @@ from iddm.studies.runner import Progress
 from iddm.studies.spec import RunSpec
 
 ROWS = 30
-"""Of the live table: waiting and finished runs beyond these are counted, not listed."""
+"""Most rows of the live table: runs beyond these are counted, not listed."""
 
 
 def state_of(spec: RunSpec, progress: Progress) -> tuple[str, str]:
-    """A run's state and what there is to say of it."""
+    """A run's state, and a note on it."""
     if spec.name in progress.done:
         return "done", ""
     run = Run(progress.runs / spec.name)
@@ -63,7 +63,7 @@ def table(progress: Progress, rows: int | None = ROWS) -> Table:
 
 @contextmanager
 def shown(progress: Progress, console: Console) -> Iterator[Callable[[RunSpec], None]]:
-    """A live table on a terminal; elsewhere a line for each run that ends. What it gives is called at each end."""
+    """A live table on a terminal; elsewhere one line per run that ends. The function it yields is called as each run ends."""
     if console.is_terminal:
         with Live(get_renderable=lambda: table(progress), console=console, refresh_per_second=1):
             yield lambda spec: None

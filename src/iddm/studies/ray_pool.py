@@ -12,7 +12,7 @@ from iddm.extras import need
 from iddm.studies.pool import Ended, Job, Value, attempt
 
 RETRIES = 3
-"""Of a job whose worker died: it goes on from the run's last checkpoint."""
+"""Of a job whose worker died: it resumes from the run's last checkpoint."""
 
 
 def on_ray(address: str | None) -> Callable[[Callable[..., Value], Sequence[Job], int | None], Iterator[Ended[Value]]]:
@@ -25,7 +25,7 @@ def on_ray(address: str | None) -> Callable[[Callable[..., Value], Sequence[Job]
         if not jobs:
             return
         _connect(ray, address)
-        # A process for each job, as in the local pool: nothing is left over from the job before.
+        # One process per job, as in the local pool: nothing is left over from the job before.
         task = ray.remote(num_cpus=1, max_calls=1, max_retries=RETRIES)(_on_worker)
         waiting, running = list(jobs)[::-1], {}
         most = workers or max(int(ray.cluster_resources().get("CPU", 1)), 1)
@@ -47,8 +47,8 @@ def on_ray(address: str | None) -> Callable[[Callable[..., Value], Sequence[Job]
 def _connect(ray: Any, address: str | None) -> None:
     if ray.is_initialized():
         return
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # Ray's wish for its own default: no notice of it
-    os.environ.setdefault("RAY_worker_niceness", "0")  # of a cluster that is started here: runs are the work, not beside it
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # accepts Ray's coming default, without its notice
+    os.environ.setdefault("RAY_worker_niceness", "0")  # on a cluster that is started here, runs are the main work
     try:
         ray.init(
             address=address or "local",
@@ -66,9 +66,9 @@ def _on_worker(work: Callable[..., Any], job: Job) -> tuple[Any, str | None]:
 
 
 def _start_jax_with_one_thread() -> None:
-    """As in the local pool, so that sums have one order everywhere. Which core, Ray decides: only the start is bound to one.
+    """As in the local pool, so that sums have one order everywhere. Ray decides on the core; only the start is bound to one.
 
-    Ray itself sees to BLAS: a task with one CPU gets OMP_NUM_THREADS=1.
+    Ray itself takes care of BLAS: a task with one CPU gets OMP_NUM_THREADS=1.
     """
     if not hasattr(os, "sched_setaffinity"):
         return

@@ -18,7 +18,7 @@ from iddm.files import from_csv, records, to_csv, write_whole
 from iddm.studies.spec import RunSpec
 
 POINTS = 40
-"""Of a curve: each is the mean return of the training episodes that ended since the point before."""
+"""Most points of a curve: each is the mean return of the training episodes that ended since the point before."""
 
 
 @dataclass(frozen=True)

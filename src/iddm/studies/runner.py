@@ -1,6 +1,6 @@
 """Run a study: finished runs are not repeated, interrupted ones are resumed, failed ones are tried once more.
 
-All that a run leaves is in its directory, so whoever ran it, here or on a cluster, the results are collected the same way.
+All that a run leaves is in its directory, so results are collected the same way wherever it ran.
 """
 
 import shutil

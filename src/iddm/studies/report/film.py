@@ -79,7 +79,9 @@ def frames_of(policy: Policy) -> list[np.ndarray]:
 
     spec = env_of(policy)
     mujoco = "mujoco" in str(gym.spec(spec.id).entry_point)
-    view: dict[str, Any] = {"width": WIDTH, "height": HEIGHT, "camera_name": "track"} if mujoco else {}  # follows who walks away
+    view: dict[str, Any] = (
+        {"width": WIDTH, "height": HEIGHT, "camera_name": "track"} if mujoco else {}
+    )  # follows a robot that walks away
     env = gym.make(spec.id, render_mode="rgb_array", **spec.kwargs, **view)
     try:
         obs, _ = env.reset(seed=EVALUATION_SEED)

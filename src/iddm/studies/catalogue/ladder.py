@@ -1,0 +1,60 @@
+"""From the paper's settings to ours, one change at a time."""
+
+from iddm.report.table import Table
+from iddm.studies.core import Settings, config_of, setting, what_differs
+from iddm.studies.report.formatting import interval, lines, returns
+from iddm.studies.report.tables import INTERVAL, OVER_SEEDS, by_variant
+from iddm.studies.spec import Grid
+from iddm.studies.study import Section, ShowTable, Study
+from iddm.studies.study_results import StudyResults
+
+TASK = "HalfCheetah"
+
+SHARED_CHANGES: dict[str, tuple[str, ...]] = {
+    "initial noise": ("log_std_init",),
+    "annealing": ("ppo.anneal",),
+    "gradient penalty": ("adversarial.gradient_penalty",),
+}
+CHANGES = {
+    "gaifo": SHARED_CHANGES,
+    "iddm": SHARED_CHANGES
+    | {
+        "estimator": ("mi.estimator", "mi.updates", "mi.first_updates", "mi.batch_size", "mi.hidden"),
+        "standardising": ("mi.standardise",),
+        "weights": ("mi.weight", "entropy.weight"),
+    },
+}
+"""By method: what is changed to our value, rung by rung; each rung keeps the changes before it."""
+
+
+def rungs(method: str) -> dict[str, Settings]:
+    """The settings of each rung by its name, from the paper's to ours."""
+    ours = config_of(TASK, method, {})
+    settings: Settings = {"preset": "paper"}
+    found = {"the paper's settings": settings}
+    for change, names in CHANGES[method].items():
+        settings = {**settings, **{name: setting(ours, name) for name in names}}
+        found[f"+ {change}"] = settings
+    return found | {f"+ {change}": {}}  # with the last change they are ours: the run that other studies have too
+
+
+_NAMES = {(method, what_differs(TASK, method, settings)): name for method in CHANGES for name, settings in rungs(method).items()}
+
+
+def by_rung(known: StudyResults) -> Table:
+    return by_variant(
+        known,
+        "settings",
+        lambda cell: _NAMES.get((cell.spec.method, cell.spec.settings), cell.spec.flags),
+        lambda cell: lines(returns(cell), interval(cell)),
+        f"Each row keeps the changes of the rows above. {OVER_SEEDS} Below: [{INTERVAL}].",
+    )
+
+
+LADDER = Study(
+    "ladder",
+    "From the paper's settings to ours, one change at a time",
+    tuple(Grid((TASK,), (method,), tuple(rungs(method).values())) for method in CHANGES),
+    seeds=3,
+    sections=(Section((ShowTable("ladder", by_rung),)),),
+)
