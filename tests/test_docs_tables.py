@@ -9,7 +9,7 @@ from iddm.errors import UserError
 from iddm.files import from_csv
 from iddm.report.table import Table, with_tables
 from iddm.studies.catalogue import STUDIES
-from iddm.studies.report.docs import NO_RUNS, STUDIES_PAGE, TABLES, tables, write_docs, written_docs
+from iddm.studies.report.docs import NO_RUNS, STUDIES_PAGE, places, tables, write_docs, written_docs
 from iddm.studies.report.page import study_page
 from iddm.studies.results import Results
 from iddm.studies.spec import Grid
@@ -23,13 +23,14 @@ ROOT = Path(__file__).parents[1]
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     """Files with markers and nothing else."""
-    names = {STUDIES_PAGE: ["studies"]}
-    for name, table in TABLES.items():
-        names.setdefault(str(table.file), []).append(name)
-    for file, some in names.items():
+    for file, names in {**places(), STUDIES_PAGE: ["studies"]}.items():
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / file).write_text("before\n" + "".join(f"<!-- {name} -->\n<!-- /{name} -->\n" for name in some) + "after\n")
+        (tmp_path / file).write_text("before\n" + "".join(map(markers, names)) + "after\n")
     return tmp_path
+
+
+def markers(name: str) -> str:
+    return f"<!-- {name} -->\n<!-- /{name} -->\n"
 
 
 def test_committed_docs_agree_with_the_committed_results() -> None:
@@ -56,7 +57,7 @@ def test_writing_twice_changes_nothing(repository: Path) -> None:
 def test_without_results_every_place_says_so(repository: Path) -> None:
     write_docs(made_up.results(seeds=2), repository)
     texts = [path.read_text() for path in write_docs(Results({}), repository)]
-    assert sum(text.count(NO_RUNS) for text in texts) == len(TABLES)
+    assert sum(text.count(NO_RUNS) for text in texts) == sum(map(len, places().values()))
 
 
 def test_missing_marker_is_one_clear_sentence(repository: Path, monkeypatch, capsys) -> None:
@@ -85,7 +86,10 @@ def test_a_new_study_is_one_value_that_page_docs_and_commands_find(repository: P
     results = made_up.results(["width"], seeds=2)
     assert tables(results)["width"].rows == (("Hopper", "2"), ("Hopper", "2"))
     assert "Environments in parallel (not in the paper)" in study_page(results)
+    with (repository / "docs/results.md").open("a") as page:
+        page.write(markers("width"))
     write_docs(results, repository)
+    assert "| Hopper | 2 |" in (repository / "docs/results.md").read_text()
     assert "| `width` | Environments in parallel | – | 5 |" in (repository / STUDIES_PAGE).read_text()
     assert main(["study"]) == 0
     assert "width" in capsys.readouterr().out

@@ -72,6 +72,13 @@ def test_study_writes_table_and_figures_and_does_nothing_twice(tmp_path, capsys)
         finish(toy_config("gaifo", 2, 0, 4096), tmp_path / "runs" / "n2-seed0" / "gaifo")
 
 
+def test_study_toy_runs_the_same_study(tmp_path, monkeypatch) -> None:
+    asked = []
+    monkeypatch.setattr("iddm.studies.catalogue.gridworld.run_toy", lambda seeds, **given: asked.append((seeds, given["steps"])))
+    assert main(["study", "toy"]) == main(["study", "toy", "--quick"]) == main(["study", "toy", "--quick", "--seeds", "3"]) == 0
+    assert asked == [(5, None), (1, 4_096), (3, 4_096)]
+
+
 @pytest.mark.parametrize("wrong", [["--seeds", "0"], ["--choices", "0"], ["--workers", "0"]])
 def test_wrong_numbers_are_one_sentence(wrong, tmp_path, capsys) -> None:
     assert main(["toy", *wrong, "--out", str(tmp_path), "--runs", str(tmp_path)]) == 2

@@ -27,7 +27,7 @@ class Ended(Generic[Value]):
 
 
 def in_parallel(work: Callable[..., Value], jobs: Sequence[Job], workers: int | None = None) -> Iterator[Ended[Value]]:
-    """Run `work(*job)` for every job, in the order they end. A job that fails, or whose process dies, does not stop the others."""
+    """`work(*job)` for every job, yielded as each ends. A job that fails, or whose process dies, does not stop the others."""
     cores = available_cores()
     workers = len(cores) if workers is None else workers
     if workers < 1:

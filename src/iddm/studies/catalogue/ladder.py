@@ -31,11 +31,12 @@ def rungs(method: str) -> dict[str, Settings]:
     """The settings of each rung by its name, from the paper's to ours."""
     ours = config_of(TASK, method, {})
     settings: Settings = {"preset": "paper"}
-    found = {"the paper's settings": settings}
+    found: dict[str, Settings] = {"the paper's settings": settings}
     for change, names in CHANGES[method].items():
         settings = {**settings, **{name: setting(ours, name) for name in names}}
         found[f"+ {change}"] = settings
-    return found | {f"+ {change}": {}}  # with the last change they are ours: the run that other studies have too
+    found[list(found)[-1]] = {}  # with the last change they are ours, as in a run that other studies have too
+    return found
 
 
 _NAMES = {(method, what_differs(TASK, method, settings)): name for method in CHANGES for name, settings in rungs(method).items()}

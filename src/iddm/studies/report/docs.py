@@ -14,8 +14,13 @@ NO_RUNS = "No runs yet."
 QUICK = "Made with --quick: a test of the machinery, not a result."
 STUDIES_PAGE = "docs/studies.md"
 
-TABLES: dict[str, ShowTable] = {table.name: table for study in STUDIES.values() for table in study.tables}
-"""Every table of the docs that is made from results."""
+
+def places() -> dict[str, dict[str, ShowTable]]:
+    """Every table of the docs that is made from results, by file and name."""
+    found: dict[str, dict[str, ShowTable]] = {}
+    for table in (table for study in STUDIES.values() for table in study.tables):
+        found.setdefault(str(table.file), {})[table.name] = table
+    return found
 
 
 def made(table: ShowTable, known: object) -> Table:
@@ -41,9 +46,10 @@ def list_of_studies() -> Table:
 def written_docs(results: Results, root: Path, directory: Path | None = None) -> dict[Path, str]:
     """Every file that has tables, with the tables of these results."""
     found = tables(results, directory)
-    by_file: dict[str, dict[str, str]] = {STUDIES_PAGE: {"studies": to_markdown(list_of_studies())}}
-    for name, table in TABLES.items():
-        by_file.setdefault(str(table.file), {})[name] = to_markdown(found[name]) if name in found else NO_RUNS
+    by_file = {
+        file: {name: to_markdown(found[name]) if name in found else NO_RUNS for name in names} for file, names in places().items()
+    }
+    by_file.setdefault(STUDIES_PAGE, {})["studies"] = to_markdown(list_of_studies())
     texts = {}
     for file, parts in by_file.items():
         try:
