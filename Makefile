@@ -19,9 +19,10 @@ test-slow: $(VENV)/.ready
 	$(BIN)/python -m pytest -m slow
 
 check: $(VENV)/.ready
-	$(BIN)/ruff format --check src tests benchmarks
-	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check src tests benchmarks examples
 	$(BIN)/basedpyright
+	$(BIN)/lint-imports
 
 bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/breakdown.py

@@ -6,7 +6,6 @@ HalfCheetah, Hopper and Ant, with one process on all cores and with a single-thr
 """
 
 import argparse
-import dataclasses
 import json
 import os
 import subprocess
@@ -22,9 +21,9 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.machine import OtherLoad, machine_info, matmul_peak, ways
-from iddm.cores import available_cores
-from iddm.files import write_whole
 from iddm.studies.provenance import commit
+from iddm.utils.cores import available_cores
+from iddm.utils.files import write_whole
 
 TASKS = ("HalfCheetah", "Hopper", "Ant")
 METHODS = ("gaifo", "iddm")
@@ -38,67 +37,69 @@ def measure(task: str, method: str) -> dict[str, Any]:
     import jax.numpy as jnp
 
     from benchmarks.work import iteration_gflop
-    from iddm.acting import iteration_key
     from iddm.config import configure, default_config
-    from iddm.envs import make_vector
-    from iddm.job import Job
-    from iddm.learner import make_iteration, pay, see
-    from iddm.loops import PolicyGradient
-    from iddm.ppo import PPOBatch, ppo_update
+    from iddm.envs.vector import make_vector
+    from iddm.learners.base import Progress
+    from iddm.learners.ppo import PPO, agent_rows
+    from iddm.learners.ppo_loss import PPOBatch, ppo_epochs
+    from iddm.training.environments import Environments, iteration_key
+    from iddm.training.loop import train_iteration, update
+    from iddm.training.setup import Setup
 
     config = configure(default_config(task, method), PAPERS_CRITIC if method == "iddm" else {})
-    job = Job.prepare(config)
-    learner = PolicyGradient(job, 0, None)
-    state, _ = learner.iterate(learner.init(), 0)
-    key, length = iteration_key(0, 1), config.rollout_length
-    rollout, _ = learner.envs.sample(state.policy, state.normaliser, 1, length)
+    setup, ppo = Setup.prepare(config), config.learner
+    assert isinstance(ppo, PPO)
+    environments = Environments(setup, 0)
+    first = ppo.init(setup.problem, setup.expert, jax.random.PRNGKey(0))
+    state, _, _ = train_iteration(setup, environments, first, 0)
+    key = iteration_key(0, 1)
+    rollout, _ = environments.rollout(ppo.actor(state, 1), 1)
 
-    taken = rollout.action
-    bare = make_vector(job.spec, config.num_envs, 0, config.backend)
+    bare = make_vector(setup.spec, ppo.num_envs, 0, config.backend)
     bare.reset()
-    actions = [job.shape.action_space.to_env(row) for row in taken]
-    bare_stepping = best_of(lambda: [bare.step(row) for row in actions])
-    stepping = best_of(lambda: learner.envs.collect(lambda obs, t: taken[t], length))
-    collecting = best_of(lambda: learner.envs.sample(state.policy, state.normaliser, 1, length))
+    actions = [setup.shape.action_space.to_env(row) for row in rollout.action]
+    stepping = best_of(lambda: [bare.step(row) for row in actions])
+    collecting = best_of(lambda: environments.rollout(ppo.actor(state, 1), 1))
     seconds = {"stepping": stepping, "acting": collecting - stepping}
 
     state, rollout = jax.tree.map(jnp.asarray, (state, rollout))
-    inputs = (state, rollout, job.expert)
+    inputs = (state, rollout, setup.expert)
 
     def timed(part: Callable[..., Any]) -> float:
         compiled = jax.jit(part)
         return best_of(lambda: jax.block_until_ready(compiled(*inputs)))
 
-    def looked(*inputs: Any) -> Any:
-        return see(*inputs)._replace(expert=None)
+    seconds["scaling"] = timed(lambda *inputs: agent_rows(*inputs)[0])
+    for term in setup.problem.terms:
 
-    seconds["scaling"] = timed(looked)
-    for name, term in config.terms.items():
-        alone = dataclasses.replace(config, terms={name: term})
-        paid = timed(lambda *inputs, alone=alone: pay(alone, inputs[0].terms, see(*inputs), key)[:2])
-        seconds[name] = max(paid - seconds["scaling"], 0.0)
-    seen = jax.jit(looked)(*inputs)
-    batch = PPOBatch(seen.s, seen.action, seen.agent.log_prob, *[seen.agent.valid] * 3)
+        def learned_and_rewarded(state: Any, *rest: Any, term: Any = term) -> Any:
+            agent, expert = agent_rows(state, *rest)
+            new, _ = term.update(state.terms[term.name], agent, expert, key)
+            return new, term.reward(new, agent, key)
+
+        seconds[term.name] = max(timed(learned_and_rewarded) - seconds["scaling"], 0.0)
+    agent, _ = agent_rows(*inputs)
+    flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), rollout)
+    batch = PPOBatch(flat.obs, flat.action, agent.log_prob, *[agent.valid] * 3)
+    names = ("epochs", "batch_size", "clip", "value_weight", "max_grad_norm")
+    settings = {name: getattr(ppo, name) for name in names}
     seconds["ppo"] = timed(
-        lambda state, *_: ppo_update((state.policy, state.value.net), state.opt_state, batch, key, jnp.float32(1e-4), config.ppo)
+        lambda state, *_: ppo_epochs((state.policy, state.value.net), state.opt_state, batch, key, jnp.float32(1e-4), **settings)
     )
-
-    iterate = make_iteration(config)
 
     def learn() -> None:
         nonlocal state
-        state, figures = iterate(state, rollout, job.expert, key, 0.5)
-        jax.block_until_ready(figures)
+        state, metrics = update(ppo, setup.problem, state, rollout, setup.expert, key, Progress(1, 0.5))
+        jax.block_until_ready(metrics)
 
     whole = collecting + best_of(learn)
     seconds["copies and the rest"] = max(whole - sum(seconds.values()), 0.0)
-    gflop = iteration_gflop(config, job.shape.obs_size, job.shape.action_space.size)
     return {
         "seconds": seconds,
         "iteration": whole,
-        "steps_per_second": config.steps_per_iteration / whole,
-        "bare_stepping": bare_stepping,
-        "gflop": gflop,
+        "steps_per_second": config.schedule.steps_per_iteration / whole,
+        "bare_stepping": stepping,
+        "gflop": iteration_gflop(config, setup.shape.obs_size, setup.shape.action_space.size),
     }
 
 

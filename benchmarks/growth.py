@@ -21,8 +21,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.machine import OtherLoad, machine_info
-from iddm.files import write_whole
 from iddm.studies.provenance import commit
+from iddm.utils.files import write_whole
 
 ITERATIONS, WARM_UP = 8, 3
 ROWS = 2048
@@ -45,8 +45,8 @@ def measure(iterations: int, task: str = "HalfCheetah", transitions: int = 10_00
     """In this process: a real training run from a file."""
     import numpy as np
 
-    from iddm.envs import resolve, shape_of
-    from iddm.training import train
+    from iddm.envs.spec import resolve, shape_of
+    from iddm.training.train import train
 
     seconds: list[float] = []
     with tempfile.TemporaryDirectory() as folder:

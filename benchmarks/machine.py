@@ -17,7 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from iddm.cores import available_cores
+from iddm.utils.cores import available_cores
 
 SIZES = (1024, 2048)
 SECONDS_EACH = 1.0

@@ -22,7 +22,7 @@ def main() -> None:
     given = options.parse_args()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {int(core) for core in given.cores.split(",")})  # before BLAS and XLA start their threads
-    from iddm.training import train
+    from iddm.training.train import train
 
     seconds: list[float] = []
     with tempfile.TemporaryDirectory() as folder:

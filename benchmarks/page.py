@@ -7,8 +7,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from iddm.files import write_whole
 from iddm.report.table import Table, to_markdown, with_tables
+from iddm.utils.files import write_whole
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "performance.md"

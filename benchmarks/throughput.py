@@ -26,10 +26,10 @@ from rich.table import Table
 from benchmarks.machine import OtherLoad, machine_info, ways
 from benchmarks.peers.run import run_peer
 from iddm.bundled import bundled_demos, with_expert_actions
-from iddm.cores import available_cores
 from iddm.demos import save_demos
-from iddm.files import write_whole
 from iddm.studies.provenance import commit
+from iddm.utils.cores import available_cores
+from iddm.utils.files import write_whole
 
 STEPS = 2048
 

@@ -12,8 +12,8 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +25,14 @@ from rich.table import Table
 from benchmarks.machine import OtherLoad, machine_info
 from benchmarks.peers.run import run_peer
 from iddm.bundled import bundled_demos, bundled_expert, with_expert_actions
-from iddm.cores import available_cores
 from iddm.demos import save_demos
 from iddm.evaluation import evaluate
-from iddm.files import write_whole
-from iddm.loops import LEARNERS, PolicyGradient
 from iddm.policy import Policy
 from iddm.studies.pool import in_parallel
 from iddm.studies.provenance import commit
-from iddm.training import train
+from iddm.training.train import train
+from iddm.utils.cores import available_cores
+from iddm.utils.files import write_whole
 
 TASKS = ("HalfCheetah", "Hopper")
 CONTENDERS = ("iddm", "gaifo", "imitation_gail")
@@ -51,12 +50,12 @@ def ours(
     evaluating = 0.0
     began = time.perf_counter()
 
-    def look(row: dict[str, float], policy: Policy) -> None:
+    def look(row: dict[str, float], policy: Callable[[], Policy]) -> None:
         nonlocal evaluating
         if row["steps"] % evaluate_every:
             return
         paused = time.perf_counter()
-        found = evaluate(policy, episodes=EPISODES).mean
+        found = evaluate(policy(), episodes=EPISODES).mean
         curve.append(
             {"steps": int(row["steps"]), "seconds": round(paused - began - evaluating, 2), "mean_return": round(found, 1)}
         )
@@ -64,31 +63,13 @@ def ours(
             raise Reached
         evaluating += time.perf_counter() - paused
 
-    with suppress(Reached), watched(look) as on_row:
-        train(task, method=method, out=out, seed=seed, on_row=on_row, **{"steps": BUDGET, **settings})
+    with suppress(Reached):
+        train(task, method=method, out=out, seed=seed, on_iteration=look, **{"steps": BUDGET, **settings})
     return curve
 
 
 class Reached(Exception):
     """The target is reached: the run stops here."""
-
-
-@contextmanager
-def watched(look: Callable[[dict[str, float], Policy], None]) -> Iterator[Callable[[dict[str, float]], None]]:
-    """Show each row of the training loop together with the policy at that point, which the loop keeps to itself."""
-    latest: list[Callable[[], Policy]] = []
-
-    class Watched(PolicyGradient):
-        def iterate(self, state: Any, iteration: int) -> tuple[Any, dict[str, Any]]:
-            state, metrics = super().iterate(state, iteration)
-            latest[:] = [lambda: self.policy(state)]
-            return state, metrics
-
-    LEARNERS["policy_gradient"] = Watched
-    try:
-        yield lambda row: look(row, latest[0]())
-    finally:
-        LEARNERS["policy_gradient"] = PolicyGradient
 
 
 def contend(task: str, contender: str, target: float, seed: int, demos: str) -> list[dict[str, float]]:

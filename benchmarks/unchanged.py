@@ -20,10 +20,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.machine import OtherLoad, machine_info
 from iddm.bundled import DATA
 from iddm.evaluation import evaluate
-from iddm.files import write_whole
 from iddm.policy import load_policy
 from iddm.studies.pool import in_parallel
 from iddm.studies.provenance import commit
+from iddm.utils.files import write_whole
 
 ROOT = Path(__file__).resolve().parents[1]
 TASKS = "Hopper", "HalfCheetah"

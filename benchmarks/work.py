@@ -3,17 +3,19 @@
 import itertools
 
 from iddm.config import Config
+from iddm.learners import PPO
 from iddm.rewards import Adversarial, MutualInformation
 
 
 def iteration_gflop(config: Config, obs_size: int, action_size: int) -> dict[str, float]:
     """GFLOP of the matrix products by part: 2 a weight and row forward, 6 with the gradient, 12 with its penalty."""
-    steps = config.steps_per_iteration
-    policy = _weights(obs_size, config.hidden, action_size)
-    value = _weights(obs_size, config.hidden, 1)
+    ppo, steps = config.learner, config.schedule.steps_per_iteration
+    assert isinstance(ppo, PPO)
+    policy = _weights(obs_size, ppo.hidden, action_size)
+    value = _weights(obs_size, ppo.hidden, 1)
     flop = {
         "acting": steps * 2 * policy,
-        "ppo": config.ppo.epochs * steps * 6 * (policy + value),
+        "ppo": ppo.epochs * steps * 6 * (policy + value),
         "other": steps * 2 * (policy + 2 * value),  # old log-probabilities, values of both ends
     }
     for name, term in config.terms.items():

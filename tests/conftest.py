@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from iddm.demos import Demos, save_demos
-from iddm.envs import resolve
+from iddm.envs.spec import resolve
 from iddm.evaluation import run_episodes
 
 SHARED = Path(__file__).parents[2] / "shared" / "demos"

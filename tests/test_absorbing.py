@@ -9,27 +9,32 @@ import numpy as np
 import pytest
 
 from iddm.demos import Demos
-from iddm.envs import resolve, shape_of
+from iddm.envs.spec import resolve, shape_of
 from iddm.errors import UserError
-from iddm.expert import with_episodes
-from iddm.ppo import gae
+from iddm.learners.ppo_loss import gae
 from iddm.rewards import Adversarial
 from iddm.rewards.absorbing import after_the_end, agent_share, expert_share, with_ends
-from iddm.rollout import ExpertData
-from iddm.training import train
+from iddm.rewards.expert import Expert, ExpertSampler
+from iddm.training.demonstrations import expert_ends
+from iddm.training.train import train
 
 from .conftest import TINY
 from .test_rewards import ACT, OBS, ROWS, agent_batch
 
 
-def demos_of(lengths: list[int], limit: int, terminated: list[bool] | None = None) -> ExpertData:
+def demos_of(lengths: list[int], limit: int, terminated: list[bool] | None = None) -> ExpertSampler:
     rng = np.random.default_rng(0)
     demos = Demos(
         observations=tuple(2 + rng.normal(size=(n + 1, OBS)).astype(np.float32) for n in lengths),
         terminated=None if terminated is None else np.array(terminated),
     )
     rows, starts = demos.flat()
-    return with_episodes(ExpertData(jnp.asarray(rows), jnp.asarray(starts), None), demos, limit)
+    return ExpertSampler(Expert(jnp.asarray(rows), jnp.asarray(starts), ends=expert_ends(demos, limit)))
+
+
+def absorbed_share(demos: ExpertSampler) -> float:
+    assert demos.expert.ends is not None
+    return float(expert_share(demos.expert.ends, demos.expert.starts.shape[0]))
 
 
 def test_terminal_state_becomes_the_absorbing_one_and_all_others_keep_theirs() -> None:
@@ -44,19 +49,19 @@ def test_terminal_state_becomes_the_absorbing_one_and_all_others_keep_theirs() -
 
 def test_episodes_shorter_than_the_limit_ended_unless_the_file_says_otherwise() -> None:
     unsaid = demos_of([4, 10, 6], limit=10)
-    assert unsaid.terminal.nonzero()[0].tolist() == [4, 22]
-    assert expert_share(unsaid) == pytest.approx((6 + 4) / (6 + 4 + 20))
+    assert unsaid.expert.ends.terminal.nonzero()[0].tolist() == [4, 22]
+    assert absorbed_share(unsaid) == pytest.approx((6 + 4) / (6 + 4 + 20))
     said = demos_of([4, 10, 6], limit=10, terminated=[False, False, True])
-    assert said.terminal.nonzero()[0].tolist() == [22]
-    assert expert_share(said) == pytest.approx(4 / 24)
-    assert expert_share(demos_of([10, 10], limit=10)) == 0
+    assert said.expert.ends.terminal.nonzero()[0].tolist() == [22]
+    assert absorbed_share(said) == pytest.approx(4 / 24)
+    assert absorbed_share(demos_of([10, 10], limit=10)) == 0
 
 
 def test_terminal_rows_of_the_demonstrations_are_the_absorbing_state() -> None:
     expert, key = demos_of([4, 10], limit=10), jax.random.PRNGKey(0)
-    plain, ends = expert.sample(key, 500), expert.ends(key, 500)
+    plain, ends = expert.sample(key, 500), expert.sample_ends(key, 500)
     shown = with_ends(plain, ends)
-    np.testing.assert_array_equal(ends, (plain.s_next == expert.rows[4]).all(-1))
+    np.testing.assert_array_equal(ends, (plain.s_next == expert.expert.rows[4]).all(-1))
     assert 0 < ends.sum() < 100
     np.testing.assert_array_equal(shown.s_next[ends], jnp.tile(jnp.array([0.0, 0, 0, 1]), (int(ends.sum()), 1)))
     assert shown.s[:, -1].max() == 0
@@ -110,7 +115,8 @@ def test_discriminator_learns_what_an_early_end_is_worth() -> None:
 @pytest.mark.parametrize("sees", [("s",), ("s", "a"), ("s", "s_next")])
 def test_rows_after_the_end_fit_whatever_the_discriminator_sees(sees) -> None:
     term = Adversarial(sees=sees, hidden=(8,), updates=1, batch_size=16, absorbing=True)
-    expert = demos_of([4, 10], limit=10)._replace(actions=jnp.zeros((14, ACT)))
+    expert = demos_of([4, 10], limit=10)
+    expert = expert._replace(expert=expert.expert._replace(actions=jnp.zeros((14, ACT))))
     state, metrics = term.update(term.init(jax.random.PRNGKey(0), OBS, ACT), agent_batch(), expert, jax.random.PRNGKey(1))
     assert jnp.isfinite(metrics["loss"])
     assert jnp.isfinite(term.absorbing_reward(state, agent_batch()))
@@ -129,6 +135,6 @@ def test_run_with_absorbing_states_is_another_run(hopper_demos, tmp_path: Path) 
 def test_absorbing_states_need_a_time_limit_and_whole_episodes(hopper_demos, tmp_path: Path) -> None:
     endless = dataclasses.replace(shape_of(resolve("Hopper-v5")), max_episode_steps=None)
     with pytest.raises(UserError, match="need a time limit"):
-        Adversarial(absorbing=True).fitted(endless)
+        Adversarial(absorbing=True).for_env(endless)
     with pytest.raises(UserError, match="needs whole episodes"):
         train("Hopper-v5", hopper_demos, "gaifo", tmp_path / "run", adversarial={"absorbing": True}, demo_transitions=8, **TINY)

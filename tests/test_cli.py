@@ -8,7 +8,7 @@ import pytest
 
 import iddm
 from iddm.cli import main
-from iddm.commands.learning import train_flags
+from iddm.cli.train import train_flags
 from iddm.config import default_config, expert_config
 from iddm.demos import Demos, save_demos
 
@@ -35,7 +35,8 @@ def test_train_leaves_a_run_directory(trained: Path) -> None:
 def test_eval_prints_one_json_object(trained: Path, capsys) -> None:
     assert main(["eval", str(trained), "--episodes", "3", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
-    assert set(result) == {"env", "mean", "std", "episodes", "returns"}
+    assert set(result) == {"env", "mean", "std", "episodes", "returns", "demonstrations"}
+    assert result["demonstrations"] == list(iddm.Run.open(trained).demos.returns)
     assert result["episodes"] == len(result["returns"]) == 3
     assert result["mean"] == pytest.approx(np.mean(result["returns"]))
 
@@ -89,7 +90,7 @@ def test_every_flag_is_a_setting_of_the_method(capsys) -> None:
     with pytest.raises(SystemExit):
         main(["train", "--method", "iddm", "--help"])
     shown = capsys.readouterr().out
-    for flag in ("--mi.weight", "--entropy.weight", "--adversarial.gradient-penalty", "--ppo.clip", "--seed", "--backend"):
+    for flag in ("--mi.weight", "--entropy.weight", "--adversarial.gradient-penalty", "--clip", "--seed", "--backend"):
         assert flag in shown
     with pytest.raises(SystemExit):
         main(["train", "--method", "gaifo", "--help"])
@@ -97,9 +98,9 @@ def test_every_flag_is_a_setting_of_the_method(capsys) -> None:
     with pytest.raises(SystemExit):
         main(["train", "--method", "bco", "--help"])
     shown = capsys.readouterr().out
-    assert "--inverse.rounds" in shown
-    assert "--cloning.epochs" in shown
-    assert "--ppo.clip" not in shown
+    assert "--rounds" in shown
+    assert "--inverse.epochs" in shown
+    assert "--clip" not in shown
     with pytest.raises(SystemExit):
         main(["train", "--method", "deepmimic", "--help"])
     assert "--tracking.positions" in capsys.readouterr().out
@@ -107,25 +108,26 @@ def test_every_flag_is_a_setting_of_the_method(capsys) -> None:
 
 def test_imitation_on_a_task_starts_from_its_noise_by_name_or_id_and_flags_change_it() -> None:
     def noise(*args: str) -> float:
-        return train_flags([*args])[0].log_std_init
+        return train_flags([*args])[0].learner.log_std_init
 
     assert (noise("Ant"), noise("ant-v5", "--method", "gail"), noise("HalfCheetah")) == (-2.0, -2.0, -1.0)
     assert noise("Ant", "--log-std-init", "-1.5") == -1.5
     assert (noise("--out", "Ant", "HalfCheetah"), noise("--out", "Ant", "Pendulum-v1")) == (-1.0, -1.0)
     assert noise("Ant", "--preset", "paper") == 0.0
-    assert noise("Ant", "--method", "ppo") == expert_config("Ant").log_std_init == -1.0
+    assert noise("Ant", "--method", "ppo") == expert_config("Ant").learner.log_std_init == -1.0
 
 
 def test_expert_starts_from_the_tasks_settings_and_flags_change_them(tmp_path: Path) -> None:
     hopper = expert_config("Hopper-v5")
-    assert (hopper.method, hopper.steps, hopper.ppo.discount, hopper.log_std_init) == ("ppo", 4_000_000, 0.995, -0.5)
-    assert expert_config("Hopper-v5", "paper").ppo.discount == 0.99
+    assert (hopper.method, hopper.steps) == ("ppo", 4_000_000)
+    assert (hopper.learner.discount, hopper.learner.log_std_init) == (0.995, -0.5)
+    assert expert_config("Hopper-v5", "paper").learner.discount == 0.99
     assert expert_config("Pendulum-v1") == default_config("Pendulum-v1", "ppo")
     flags = ["--num-envs", "2", "--steps", "128", "--rollout-length", "64", "--hidden", "8", "--ppo.epochs", "1"]
     assert main(["expert", "Hopper", "--out", str(tmp_path / "run"), *flags]) == 0
     config = iddm.Run.open(tmp_path / "run").config
-    assert (config.ppo.discount, config.ppo.epochs, config.log_std_init) == (0.995, 1, -0.5)
-    assert (config.steps, config.hidden) == (128, (8,))
+    assert (config.learner.discount, config.learner.epochs, config.learner.log_std_init) == (0.995, 1, -0.5)
+    assert (config.steps, config.learner.hidden) == (128, (8,))
 
 
 def test_bundled_expert_records_demonstrations_by_flag(tmp_path: Path, capsys) -> None:
@@ -142,10 +144,14 @@ def test_bundled_expert_records_demonstrations_by_flag(tmp_path: Path, capsys) -
 @pytest.mark.parametrize("method", ["bc", "bco", "random"])
 def test_learners_without_rewards_go_through_the_same_commands(method: str, cartpole_demos, tmp_path: Path, capsys) -> None:
     save_demos(cartpole_demos, tmp_path / "demos.npz")
-    few = {"bc": ["--cloning.epochs", "20"], "bco": ["--inverse.rounds", "2", "--inverse.epochs", "1", "--cloning.epochs", "1"]}
+    few = {
+        "bc": ["--epochs", "20", "--hidden", "16"],
+        "bco": ["--steps", "512", "--num-envs", "4", "--rounds", "2", "--inverse.epochs", "1", "--epochs", "1"],
+        "random": ["--steps", "512", "--num-envs", "4", "--rollout-length", "64"],
+    }
     out, page = tmp_path / "run", tmp_path / "page.html"
-    args = ["train", "CartPole", "--method", method, "--demos", str(tmp_path / "demos.npz"), "--out", str(out), *SMALL]
-    assert main([*args, *few.get(method, [])]) == 0
+    args = ["train", "CartPole", "--method", method, "--demos", str(tmp_path / "demos.npz"), "--out", str(out)]
+    assert main([*args, *few[method]]) == 0
     assert main(["train", "--resume", str(out)]) == 0
     assert main(["eval", str(out), "--episodes", "3", "--json"]) == 0
     assert main(["report", str(out), "--episodes", "2", "--out", str(page)]) == 0

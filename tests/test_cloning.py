@@ -12,25 +12,30 @@ import pytest
 
 import iddm
 from iddm.bundled import bundled_expert, with_expert_actions
-from iddm.cloning import LOWEST_LOG_STD, Fit, Rows, change, cloning_loss, demo_scale, fit, prediction_error
 from iddm.demos import Demos
-from iddm.envs import resolve
+from iddm.envs.spaces import ActionSpace
+from iddm.envs.spec import resolve
 from iddm.errors import UserError
 from iddm.evaluation import record_demos, run_episodes
+from iddm.learners.bco import change
+from iddm.learners.cloning import demo_scale
+from iddm.learners.likelihood import LOWEST_LOG_STD, Fit, Rows, cloning_loss, maximise, prediction_error
 from iddm.nets import make_policy
-from iddm.spaces import ActionSpace
-from iddm.training import Interrupted, resume, train
+from iddm.training.loop import Interrupted
+from iddm.training.train import resume, train
 
 BOX = ActionSpace(2, discrete=False, low=(-1.0, -1.0), high=(1.0, 1.0), shape=(2,))
 CHOICES = ActionSpace(3, discrete=True)
-SMALL = {"num_envs": 4, "hidden": (16, 16)}
 QUICK = {
-    "bc": {"cloning": {"epochs": 40, "batch_size": 64}, **SMALL},
+    "bc": {"epochs": 35, "batch_size": 64, "hidden": (16, 16)},
     "bco": {
         "steps": 1200,
-        "cloning": {"epochs": 2, "batch_size": 64},
-        "inverse": {"rounds": 3, "epochs": 2, "batch_size": 64, "hidden": (16,)},
-        **SMALL,
+        "num_envs": 4,
+        "hidden": (16, 16),
+        "rounds": 3,
+        "epochs": 2,
+        "batch_size": 64,
+        "inverse": {"epochs": 2, "batch_size": 64, "hidden": (16,)},
     },
 }
 
@@ -71,25 +76,24 @@ def test_gaussian_likelihood_at_unit_deviation_is_half_the_squared_error_and_a_c
 
 
 @pytest.mark.parametrize("space", [BOX, CHOICES])
-def test_fit_learns_and_its_held_out_rows_are_the_last_tenth(space: ActionSpace) -> None:
+def test_maximum_likelihood_learns_and_its_held_out_rows_are_the_last_tenth(space: ActionSpace) -> None:
     rows = rows_of(space)
     known, held_out = rows.split()
     assert (len(known.x), len(held_out.x)) == (360, 40)
     np.testing.assert_array_equal(jnp.concatenate([known.x, held_out.x]), rows.x)
     start = Fit.start(make_policy(jax.random.PRNGKey(0), 4, space, (32,), -0.5))
-    learned, figures = fit(start, rows, jax.random.PRNGKey(1), 60, 64, 3e-3)
-    assert figures["held_out_error"] < 0.5 * prediction_error(start.model, held_out)
-    assert figures["held_out_error"] == pytest.approx(float(prediction_error(learned.model, held_out)), rel=1e-4)
+    learned, metrics = maximise(start, rows, jax.random.PRNGKey(1), epochs=60, batch_size=64, learning_rate=3e-3)
+    assert metrics["held_out_error"] < 0.5 * prediction_error(start.model, held_out)
+    assert metrics["held_out_error"] == pytest.approx(float(prediction_error(learned.model, held_out)), rel=1e-4)
     changed = rows._replace(a=rows.a.at[360:].set(0))
-    again, _ = fit(start, changed, jax.random.PRNGKey(1), 60, 64, 3e-3)
+    again, _ = maximise(start, changed, jax.random.PRNGKey(1), epochs=60, batch_size=64, learning_rate=3e-3)
     assert eqx.tree_equal(again.model, learned.model), "held-out rows were learned from"
 
 
 def test_deviation_of_a_deterministic_expert_stops_at_its_lowest() -> None:
     rows = rows_of(BOX)._replace(a=jnp.zeros((400, 2)))
-    learned, _ = fit(
-        Fit.start(make_policy(jax.random.PRNGKey(0), 4, BOX, (8,), -2.0)), rows, jax.random.PRNGKey(0), 100, 64, 3e-2
-    )
+    start = Fit.start(make_policy(jax.random.PRNGKey(0), 4, BOX, (8,), -2.0))
+    learned, _ = maximise(start, rows, jax.random.PRNGKey(0), epochs=100, batch_size=64, learning_rate=3e-2)
     assert learned.model.log_std.min() == LOWEST_LOG_STD
 
 
@@ -106,7 +110,7 @@ def test_change_holds_state_and_successor() -> None:
 
 
 def test_bc_clones_a_continuous_controller_and_takes_no_steps(pendulum_demos: Demos, tmp_path: Path) -> None:
-    run = train("InvertedPendulum-v5", pendulum_demos, "bc", tmp_path / "run", hidden=(64, 64), cloning={"batch_size": 128})
+    run = train("InvertedPendulum-v5", pendulum_demos, "bc", tmp_path / "run", hidden=(64, 64), batch_size=128)
     assert iddm.evaluate(run.policy, episodes=5).mean > 900
     rows = run.metrics()
     assert {row["steps"] for row in rows} == {0}
@@ -124,8 +128,11 @@ def test_bco_clones_a_continuous_controller_from_states_alone(pendulum_demos: De
         steps=9_000,
         num_envs=8,
         hidden=(64, 64),
-        cloning={"epochs": 100, "batch_size": 128, "learning_rate": 1e-3},
-        inverse={"rounds": 3, "hidden": (64, 64), "batch_size": 128, "learning_rate": 1e-3},
+        rounds=3,
+        epochs=100,
+        batch_size=128,
+        learning_rate=1e-3,
+        inverse={"hidden": (64, 64), "batch_size": 128, "learning_rate": 1e-3},
     )
     assert iddm.evaluate(run.policy, episodes=5).mean > 500
     assert all(0 < row["inverse/held_out_error"] < 0.5 for row in run.metrics())
@@ -141,8 +148,11 @@ def test_bco_clones_choices_from_states_alone(cartpole_demos: Demos, tmp_path: P
         steps=6_000,
         num_envs=8,
         hidden=(64, 64),
-        cloning={"epochs": 100, "batch_size": 128, "learning_rate": 1e-3},
-        inverse={"rounds": 2, "hidden": (64, 64), "batch_size": 128, "learning_rate": 1e-3},
+        rounds=2,
+        epochs=100,
+        batch_size=128,
+        learning_rate=1e-3,
+        inverse={"hidden": (64, 64), "batch_size": 128, "learning_rate": 1e-3},
     )
     assert iddm.evaluate(run.policy, episodes=10).mean > 180
     assert run.metrics()[-1]["inverse/held_out_error"] < 0.05
@@ -182,8 +192,10 @@ def test_bc_without_actions_is_one_sentence_and_its_settings_are_its_own(cartpol
         train("CartPole", cartpole_demos.states_only(), "bc", tmp_path / "run")
     with pytest.raises(UserError, match="'ppo' is unknown to bc"):
         train("CartPole", cartpole_demos, "bc", tmp_path / "run", ppo={"clip": 0.1})
-    with pytest.raises(UserError, match=r"inverse\.rounds is out of range"):
-        train("CartPole", cartpole_demos, "bco", tmp_path / "run", inverse={"rounds": 0})
+    with pytest.raises(UserError, match="Setting rounds is 0: it must be a whole number from 1"):
+        train("CartPole", cartpole_demos, "bco", tmp_path / "run", rounds=0)
+    with pytest.raises(UserError, match=r"Setting inverse\.epochs is 0"):
+        train("CartPole", cartpole_demos, "bco", tmp_path / "run", inverse={"epochs": 0})
     assert not (tmp_path / "run").exists()
 
 
@@ -196,8 +208,7 @@ def test_bundled_experts_actions_are_those_that_it_took() -> None:
 
 
 def test_methods_that_need_actions_train_from_the_bundled_expert_and_resume(tmp_path) -> None:
-    small = {"hidden": (8,), "cloning": {"epochs": 20}}
-    run = train("CartPole", method="bc", out=tmp_path / "bc", **small)
+    run = train("CartPole", method="bc", out=tmp_path / "bc", hidden=(8,), epochs=20)
     assert run.metrics()[-1]["cloning/held_out_error"] < 0.5
     (tmp_path / "bc" / "policy.safetensors").unlink()
     assert resume(tmp_path / "bc").finished

@@ -17,7 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from iddm.demos import Demos, EnvSizes, inspect_demos, load_demos, print_inspection, require_fit, save_demos
+from iddm.demos import Demos, inspect_demos, load_demos, print_inspection, require_compatible, save_demos
+from iddm.envs.spaces import EnvSizes
 from iddm.errors import UserError
 
 SHARED = Path(__file__).parents[2] / "shared" / "demos"
@@ -483,7 +484,7 @@ def test_ant_of_27_columns_is_told_how_to_make_the_environment():
     assert not inspection.usable
     assert "include_cfrc_ext_in_observation=False" in inspection.findings[-1].sentence
     with pytest.raises(UserError, match="27 columns, but an observation of Ant-v5 has 105"):
-        require_fit(demos, env)
+        require_compatible(demos, env)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import pytest
 
 from iddm.cli import main
 from iddm.errors import UserError
-from iddm.files import from_csv
 from iddm.report.table import Table, with_tables
 from iddm.studies.catalogue import STUDIES
 from iddm.studies.report.docs import NO_RUNS, STUDIES_PAGE, places, tables, write_docs, written_docs
@@ -14,6 +13,7 @@ from iddm.studies.report.page import study_page
 from iddm.studies.results import Results
 from iddm.studies.spec import Grid
 from iddm.studies.study import Section, ShowTable, Study
+from iddm.utils.files import from_csv
 
 from . import made_up
 

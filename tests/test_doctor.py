@@ -60,7 +60,7 @@ def test_demonstrations_in_other_units_saturate_the_discriminator_and_are_named(
     text = said(tmp_path / "run")
     assert "The discriminator is saturated" in text
     assert "raise --adversarial.gradient-penalty" in text
-    assert "The reward is constant: adversarial pays every step" in text
+    assert "The reward is constant: adversarial gives every step" in text
     assert "far from the demonstrations' in column 1: column 1 is" in text
 
 

@@ -4,11 +4,12 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from iddm.envs import TASKS, find_task, make_vector, resolve, shape_of
-from iddm.envs.vector import choose_backend, envpool_has
+from iddm.envs.rollout import Collector
+from iddm.envs.spaces import ActionSpace
+from iddm.envs.spec import resolve, shape_of
+from iddm.envs.vector import choose_backend, envpool_has, make_vector
 from iddm.errors import UserError
-from iddm.rollout import Collector
-from iddm.spaces import ActionSpace
+from iddm.tasks import TASKS, find_task
 
 HAS_ENVPOOL = envpool_has(resolve("Hopper-v5"))
 BACKENDS = ["gymnasium", pytest.param("envpool", marks=pytest.mark.skipif(not HAS_ENVPOOL, reason="no EnvPool wheel here"))]

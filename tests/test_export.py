@@ -11,9 +11,9 @@ import pytest
 
 import iddm
 from iddm.cli import main
+from iddm.envs.spaces import ActionSpace
 from iddm.errors import UserError
 from iddm.policy import Policy
-from iddm.spaces import ActionSpace
 
 SPACES = {
     "box": ActionSpace(2, False, (-2.0, 0.0), (2.0, 5.0), shape=(2,)),
@@ -139,7 +139,7 @@ def test_a_stable_baselines3_model_is_recorded_as_it_acts_and_its_pickled_object
     sb3 = pytest.importorskip("stable_baselines3", reason="Stable-Baselines3 (and torch) are not installed")
     import pickle
 
-    import torch
+    import torch  # pyright: ignore[reportMissingImports]
 
     env, options = ALGORITHMS[name]
     if "ReLU" in name:

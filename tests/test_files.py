@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iddm.files import from_csv, numbers, records, to_csv
+from iddm.utils.files import from_csv, numbers, records, to_csv
 
 
 @dataclass(frozen=True)

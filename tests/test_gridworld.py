@@ -6,20 +6,7 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from iddm.envs.gridworld import (
-    CELLS,
-    ENV_ID,
-    MAX_STEPS,
-    MAZE,
-    START,
-    TARGET,
-    Gridworld,
-    distances,
-    draw_maze,
-    gridworld_mdp,
-    gridworld_rewards,
-    register,
-)
+from iddm.envs.gridworld import ENV_ID, Gridworld, draw_maze, register
 from iddm.errors import UserError
 from iddm.theory import (
     FiniteMDP,
@@ -33,6 +20,7 @@ from iddm.theory import (
     state_entropy,
     theorem_1,
 )
+from iddm.theory.maze import CELLS, MAX_STEPS, MAZE, START, TARGET, distances, gridworld_mdp, gridworld_rewards
 from iddm.theory.toy import approximate_disagreement, exact_measures, expected_return, shortest_path_moves, spread
 
 LEFT, RIGHT, UP, DOWN = range(4)

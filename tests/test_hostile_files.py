@@ -23,7 +23,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from iddm.demos import apart, load_demos
+from iddm.demos import load_demos, reader_process
 from iddm.demos.load import load_here
 from iddm.errors import UserError
 from tests import test_formats as sound
@@ -63,7 +63,7 @@ def only_user_error(path: Path) -> None:
     except UserError as caught:
         error = str(caught)
     assert error is None or (error.startswith(f"{path}: ") and "\n" not in error)
-    assert time.monotonic() - began < apart.PATIENCE + 10
+    assert time.monotonic() - began < reader_process.PATIENCE + 10
 
 
 @settings(max_examples=60, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
@@ -203,17 +203,17 @@ def test_a_file_made_to_harm_is_refused_in_one_sentence(name: str, tmp_path: Pat
 
 def test_a_reader_that_breaks_down_or_stalls_is_one_sentence_and_the_next_file_is_read(tmp_path: Path, monkeypatch) -> None:
     path = sound.write_d4rl(tmp_path / "d.hdf5")
-    helper = apart.Helper()
+    helper = reader_process.Helper()
     assert helper.read(path).num_episodes == 3
     helper._process.kill()
     helper._process.wait()
     assert helper.read(path).num_episodes == 3
-    monkeypatch.setattr(apart, "_START", "import os; os.abort()")
+    monkeypatch.setattr(reader_process, "_START", "import os; os.abort()")
     helper.close()
     with pytest.raises(UserError, match="its reader broke down"):
         helper.read(path)
-    monkeypatch.setattr(apart, "_START", "import time; time.sleep(60)")
-    monkeypatch.setattr(apart, "PATIENCE", 0.2)
+    monkeypatch.setattr(reader_process, "_START", "import time; time.sleep(60)")
+    monkeypatch.setattr(reader_process, "PATIENCE", 0.2)
     with pytest.raises(UserError, match="took more than"):
         helper.read(path)
     monkeypatch.undo()
@@ -227,7 +227,7 @@ def test_large_declarations_do_not_swell_the_process(tmp_path: Path) -> None:
     hdf5(tmp_path / "bomb.hdf5", lambda f: f.create_dataset("observations", (10**9, 4), "f4", chunks=(1000, 4)))
     code = """
 import iddm, re
-from iddm.demos.apart import HELPER
+from iddm.demos.reader_process import HELPER
 for name in ("bomb.npz", "bomb.hdf5"):
     try:
         iddm.load_demos(name)

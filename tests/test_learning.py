@@ -3,7 +3,7 @@
 import pytest
 
 import iddm
-from iddm.training import train
+from iddm.training.train import train
 
 LEARN = {"num_envs": 8, "rollout_length": 128, "hidden": (64, 64), "checkpoint_every": 1000}
 FAST = {"ppo": {"learning_rate": 1e-3, "batch_size": 256}}

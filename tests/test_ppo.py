@@ -4,9 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from iddm.nets import MLP, make_policy
-from iddm.ppo import PPO, PPOBatch, ValueFunction, gae, optimiser, ppo_loss, ppo_update
-from iddm.spaces import ActionSpace
+from iddm.envs.spaces import ActionSpace
+from iddm.learners.ppo_loss import PPOBatch, gae, optimiser, ppo_epochs, ppo_loss
+from iddm.nets import MLP, ValueFunction, make_policy
 
 BOX = ActionSpace(2, False, (-1.0, -1.0), (1.0, 1.0), shape=(2,))
 
@@ -75,7 +75,7 @@ def batch_of(policy, rows: int = 64) -> PPOBatch:
 def test_first_gradient_of_the_clipped_loss_is_the_policy_gradient() -> None:
     policy, net = make_policy(jax.random.PRNGKey(0), 3, BOX, (8,), -1.0), MLP(jax.random.PRNGKey(1), 3, (8,), 1)
     batch = batch_of(policy)
-    ours = jax.grad(lambda p: ppo_loss((p, net), batch, PPO())[0])(policy).log_std
+    ours = jax.grad(lambda p: ppo_loss((p, net), batch, 0.2, 0.5)[0])(policy).log_std
     plain = jax.grad(lambda p: -(p.log_prob(batch.s, batch.action) * batch.advantage).mean())(policy).log_std
     np.testing.assert_allclose(ours, plain, rtol=1e-4)
 
@@ -86,7 +86,7 @@ def test_invalid_rows_do_not_move_the_update() -> None:
     masked = batch._replace(valid=batch.valid.at[:32].set(0.0))
     poisoned = masked._replace(advantage=masked.advantage.at[:32].set(1e6), target=masked.target.at[:32].set(1e6))
     for a, b in zip(
-        *(jax.tree.leaves(jax.grad(lambda p, x=x: ppo_loss(p, x, PPO())[0])((policy, net))) for x in (masked, poisoned)),
+        *(jax.tree.leaves(jax.grad(lambda p, x=x: ppo_loss(p, x, 0.2, 0.5)[0])((policy, net))) for x in (masked, poisoned)),
         strict=True,
     ):
         np.testing.assert_array_equal(a, b)
@@ -97,9 +97,9 @@ def test_update_raises_the_probability_of_rewarded_actions() -> None:
     batch = batch_of(policy, 256)
     batch = batch._replace(advantage=jnp.sign(batch.action[:, 0]))
     opt_state = optimiser(0.5).init((policy, net))
-    settings = PPO(batch_size=64)
+    settings = {"epochs": 10, "batch_size": 64, "clip": 0.2, "value_weight": 0.5, "max_grad_norm": 0.5}
     (after, _), _, metrics = jax.jit(
-        lambda: ppo_update((policy, net), opt_state, batch, jax.random.PRNGKey(6), jnp.asarray(3e-3), settings)
+        lambda: ppo_epochs((policy, net), opt_state, batch, jax.random.PRNGKey(6), jnp.asarray(3e-3), **settings)
     )()
     assert (after.net(batch.s)[:, 0] - policy.net(batch.s)[:, 0]).mean() > 0.01
     assert np.isfinite(metrics["approx_kl"])

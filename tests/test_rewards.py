@@ -1,4 +1,4 @@
-"""Reward terms: what they see, what they pay, and what the methods are made of."""
+"""Reward terms: what they see, what they reward, and what the methods are made of."""
 
 import dataclasses
 from typing import ClassVar
@@ -10,37 +10,49 @@ import numpy as np
 import pytest
 
 from iddm.config import default_config
+from iddm.envs.rollout import Rollout
+from iddm.envs.spaces import ActionSpace
 from iddm.errors import UserError
-from iddm.learner import init_state, make_iteration
+from iddm.learners import PPO, Problem
+from iddm.learners.base import Progress
 from iddm.methods import PAPER, TUNED, find_method
 from iddm.nets import Normaliser, make_policy
 from iddm.rewards import Adversarial, MutualInformation, PolicyEntropy, Term
 from iddm.rewards.adversarial import discriminator_loss, gradient_penalty, imitation_reward
-from iddm.rollout import AgentBatch, ExpertData, Rollout, Transitions
-from iddm.spaces import ActionSpace
+from iddm.rewards.expert import Expert, ExpertSampler
+from iddm.rewards.rows import AgentRows, Transitions
+from iddm.training.loop import update
 
 OBS, ACT, ROWS = 3, 2, 256
+BOX = ActionSpace(ACT, discrete=False, low=(-1.0,) * ACT, high=(1.0,) * ACT)
 
 
-def agent_batch(seed: int = 0, shift: float = 0.0) -> AgentBatch:
+def agent_batch(seed: int = 0, shift: float = 0.0) -> AgentRows:
     k = jax.random.split(jax.random.PRNGKey(seed), 3)
     s = jax.random.normal(k[0], (ROWS, OBS)) + shift
     a = jax.random.uniform(k[1], (ROWS, ACT), minval=-1)
     s_next = s + 0.1 * jax.random.normal(k[2], (ROWS, OBS))
     ends, step = jnp.zeros(ROWS, bool), jnp.arange(ROWS)
-    return AgentBatch(
-        Transitions(s, a, s_next), jnp.linspace(-3, 0, ROWS), jnp.ones(ROWS), jnp.ones(ROWS), ends, step, s_next, None
+    return AgentRows(
+        transitions=Transitions(s, a, s_next),
+        log_prob=jnp.linspace(-3, 0, ROWS),
+        env_reward=jnp.ones(ROWS),
+        valid=jnp.ones(ROWS),
+        terminated=ends,
+        step=step,
+        next_obs=s_next,
+        target=None,
     )
 
 
-def expert(with_actions: bool = False) -> ExpertData:
+def expert(with_actions: bool = False) -> ExpertSampler:
     rows = 2 + jax.random.normal(jax.random.PRNGKey(9), (ROWS + 1, OBS))
     actions = jnp.zeros((ROWS, ACT)) if with_actions else None
-    return ExpertData(rows, jnp.arange(ROWS), actions)
+    return ExpertSampler(Expert(rows, jnp.arange(ROWS), actions=actions))
 
 
-def trained(term, demos: ExpertData | None = None, iterations: int = 20):
-    state = term.init(jax.random.PRNGKey(0), OBS, ACT)
+def trained(term, demos: ExpertSampler | None = None, iterations: int = 20):
+    state, metrics = term.init(jax.random.PRNGKey(0), OBS, ACT), {}
     update = jax.jit(lambda state, key: term.update(state, agent_batch(), demos, key))
     for i in range(iterations):
         state, metrics = update(state, jax.random.PRNGKey(i))
@@ -68,7 +80,7 @@ def test_gradient_penalty_is_zero_for_a_unit_slope() -> None:
     assert gradient_penalty(lambda x: 3 * x[:, :1], jnp.ones((4, 3))) == pytest.approx(4, rel=1e-5)
 
 
-def test_discriminator_learns_to_tell_the_two_apart_and_pays_for_likeness() -> None:
+def test_discriminator_learns_to_tell_the_two_apart_and_rewards_likeness() -> None:
     term = Adversarial(hidden=(32,), learning_rate=3e-3)
     state, metrics = trained(term, expert())
     assert metrics["expert_accuracy"] > 0.9
@@ -88,19 +100,19 @@ def test_reward_ignores_what_the_discriminator_does_not_see(sees, blind_to: str)
     assert (term.reward(state, seen, jax.random.PRNGKey(0)) != term.reward(state, batch, jax.random.PRNGKey(0))).any()
 
 
-def test_entropy_pays_the_negative_log_probability() -> None:
+def test_entropy_reward_is_the_negative_log_probability() -> None:
     batch = agent_batch()
     np.testing.assert_allclose(PolicyEntropy(0.01).reward((), batch, jax.random.PRNGKey(0)), -0.01 * batch.log_prob)
 
 
-def test_mean_pay_for_entropy_is_the_entropy() -> None:
+def test_mean_entropy_reward_is_the_entropy() -> None:
     policy = make_policy(jax.random.PRNGKey(0), OBS, ActionSpace(2, False, (-1.0, -1.0), (1.0, 1.0), shape=(2,)), (8,), -0.5)
     s = jax.random.normal(jax.random.PRNGKey(1), (50_000, OBS))
     a = policy.sample(s, policy.noise(jax.random.PRNGKey(2), (50_000,)))
     assert -policy.log_prob(s, a).mean() == pytest.approx(float(policy.entropy(s)[0]), abs=0.02)
 
 
-def test_information_pay_is_standardised_over_the_valid_rows() -> None:
+def test_information_reward_is_standardised_over_the_valid_rows() -> None:
     term = MutualInformation(0.5, hidden=(32,), learning_rate=3e-3, updates=30, first_updates=30)
     state, metrics = trained(term)
     batch = agent_batch()
@@ -123,7 +135,7 @@ def test_first_iteration_of_the_critic_takes_its_own_number_of_updates() -> None
 
 
 @pytest.mark.parametrize("estimator", ["mine", "js", "infonce"])
-def test_every_estimator_pays_finite_bounded_rewards(estimator) -> None:
+def test_every_estimator_gives_finite_bounded_rewards(estimator) -> None:
     term = MutualInformation(1.0, estimator, standardise=False, clip=3.0, hidden=(16,))
     state, _ = trained(term, iterations=3)
     pay = term.reward(state, agent_batch(), jax.random.PRNGKey(0))
@@ -141,7 +153,7 @@ def test_only_valid_rows_are_sampled() -> None:
 def test_expert_samples_are_pairs_of_consecutive_rows() -> None:
     rows = jnp.arange(20.0)[:, None]
     starts = jnp.array([0, 1, 2, 10, 11])
-    got = ExpertData(rows, starts, None).sample(jax.random.PRNGKey(0), 500)
+    got = ExpertSampler(Expert(rows, starts)).sample(jax.random.PRNGKey(0), 500)
     np.testing.assert_array_equal(got.s_next, got.s + 1)
     assert set(np.asarray(got.s[:, 0])) == {0, 1, 2, 10, 11}
 
@@ -175,24 +187,22 @@ class Compare(Term):
 
 
 def test_the_first_state_has_no_weak_types_which_would_compile_the_iteration_twice() -> None:
-    config = dataclasses.replace(default_config("any", "iddm"), hidden=(8,))
-    space = ActionSpace(ACT, discrete=False, low=(-1.0,) * ACT, high=(1.0,) * ACT)
-    state = init_state(config, OBS, space, ExpertData(jnp.zeros((ROWS + 1, OBS)), jnp.arange(ROWS), None))
+    problem = Problem(OBS, BOX, TUNED["iddm"].terms)
+    state = PPO(hidden=(8,)).init(problem, Expert(jnp.zeros((ROWS + 1, OBS)), jnp.arange(ROWS)), jax.random.PRNGKey(0))
     assert not [leaf for leaf in jax.tree.leaves(state) if leaf.weak_type]
 
 
 def test_terms_see_the_same_state_the_same_whether_it_is_the_agents_or_the_experts() -> None:
-    config = dataclasses.replace(default_config("any", "gaifo"), hidden=(8,), terms={"compare": Compare()})
-    space = ActionSpace(ACT, discrete=False, low=(-1.0,) * ACT, high=(1.0,) * ACT)
+    learner, problem = PPO(hidden=(8,)), Problem(OBS, BOX, (Compare(),))
     rng = np.random.default_rng(0)
     past, now = rng.normal(5, 3, (500, OBS)), rng.normal(-1, 2, (ROWS + 1, OBS)).astype(np.float32)
-    demos = ExpertData(jnp.asarray(now), jnp.arange(ROWS), None)
-    state = init_state(config, OBS, space, demos)
+    demos = Expert(jnp.asarray(now), jnp.arange(ROWS))
+    state = learner.init(problem, demos, jax.random.PRNGKey(0))
     state = eqx.tree_at(lambda s: s.normaliser, state, state.normaliser.update(jnp.asarray(past, jnp.float32), jnp.ones(500)))
     flag = np.zeros((ROWS, 1), bool)
     action, reward = np.zeros((ROWS, 1, ACT), np.float32), np.zeros((ROWS, 1), np.float32)
     rollout = Rollout(now[:-1, None], action, now[1:, None], reward, flag, flag, ~flag, np.arange(ROWS)[:, None])
-    _, metrics = make_iteration(config)(state, rollout, demos, jax.random.PRNGKey(0), 1.0)
+    _, metrics = update(learner, problem, state, rollout, demos, jax.random.PRNGKey(0), Progress(0, 1.0))
     assert metrics["compare/gap"] == 0
 
 
@@ -212,9 +222,9 @@ def test_paper_preset_is_the_papers_table() -> None:
     assert (adversarial.hidden, adversarial.learning_rate, adversarial.batch_size) == ((300, 400), 3e-4, 512)
     assert (entropy.weight, mi.weight, mi.estimator) == (0.01, 0.1, "mine")
     assert (mi.first_updates, mi.updates, mi.hidden) == (10_000, 50, (512, 512))
-    ppo = PAPER["iddm"].settings["ppo"]
-    assert (ppo.learning_rate, ppo.batch_size, ppo.discount) == (3e-4, 512, 0.99)
-    assert default_config("Hopper", "iddm", "paper").hidden == (300, 400)
+    ppo = PAPER["iddm"].learner
+    assert (ppo.learning_rate, ppo.batch_size, ppo.discount, ppo.hidden) == (3e-4, 512, 0.99, (300, 400))
+    assert default_config("Hopper", "iddm", "paper").learner == ppo
     assert PAPER["gail"].terms[1] == PolicyEntropy(0.01)
 
 

@@ -14,8 +14,11 @@ import pytest
 import iddm
 from iddm.errors import UserError
 from iddm.policy import load_policy
-from iddm.runs import Checkpoint, Run
-from iddm.training import Diverged, Interrupted, resume, train
+from iddm.training.checkpoints import Checkpoint, Checkpoints
+from iddm.training.loop import Diverged, Interrupted
+from iddm.training.metrics_file import MetricsFile
+from iddm.training.run_dir import Run
+from iddm.training.train import resume, train
 
 from .conftest import TINY
 
@@ -39,7 +42,7 @@ def test_resumed_run_equals_uninterrupted_run(uninterrupted: Path, hopper_demos,
 
     with pytest.raises(Interrupted, match="--resume"):
         train("Hopper-v5", hopper_demos, "iddm", tmp_path / "run", on_row=interrupt, **TINY)
-    assert Run.open(tmp_path / "run").load_checkpoint().iteration == stop_after
+    assert Run.open(tmp_path / "run").checkpoints.load().iteration == stop_after
     run = resume(tmp_path / "run", demos=hopper_demos)
     assert policy_bytes(run.path) == policy_bytes(uninterrupted)
     assert [row["iteration"] for row in run.metrics()] == [1, 2, 3, 4]
@@ -97,17 +100,16 @@ def test_finished_run_is_not_trained_again(uninterrupted: Path) -> None:
 
 
 def test_only_the_last_two_checkpoints_stay_and_a_damaged_one_is_passed_over(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text("{}")
-    run = Run.open(tmp_path)
+    checkpoints = Checkpoints(tmp_path / "checkpoints")
     for i in range(4):
-        run.save_checkpoint(Checkpoint(i, {"x": np.full(3, float(i))}))
+        checkpoints.save(Checkpoint(i, {"x": np.full(3, float(i))}))
     names = sorted(p.name for p in (tmp_path / "checkpoints").iterdir())
     assert names == ["iteration_00000002.safetensors", "iteration_00000003.safetensors"]
     (tmp_path / "checkpoints" / names[1]).write_bytes(b"half")
-    assert run.load_checkpoint().iteration == 2
+    assert checkpoints.load().iteration == 2
     (tmp_path / "checkpoints" / names[0]).write_bytes(b"")
     with pytest.raises(UserError, match="no checkpoint can be read"):
-        run.load_checkpoint()
+        checkpoints.load()
 
 
 def test_changed_demonstrations_are_refused_on_resume(hopper_demos, tmp_path: Path) -> None:
@@ -147,18 +149,16 @@ def test_config_comes_back_from_disk_as_it_went(uninterrupted: Path) -> None:
 def test_saved_policy_acts_like_the_learner(uninterrupted: Path, hopper_demos) -> None:
     import jax
 
-    from iddm.job import Job
-    from iddm.learner import init_state
-    from iddm.training import from_arrays
+    from iddm.training.loop import from_arrays
+    from iddm.training.setup import Setup
 
     run = Run.open(uninterrupted)
-    job = Job.prepare(run.config, hopper_demos)
-    state = init_state(run.config, 11, job.shape.action_space, job.expert)
-    arrays = run.load_checkpoint().arrays
-    state = from_arrays(state, arrays)
+    setup = Setup.prepare(run.config, hopper_demos)
+    state = run.config.learner.init(setup.problem, setup.expert, jax.random.PRNGKey(0))
+    state = from_arrays(state, run.checkpoints.load().arrays)
     obs = np.concatenate([e[:50] for e in hopper_demos.observations])
     theirs = np.clip(jax.device_get(state.policy.net(state.normaliser.own(jax.numpy.asarray(obs)))), -1, 1)
-    np.testing.assert_allclose(job.export(state.policy, state.normaliser).predict(obs), theirs, atol=1e-5)
+    np.testing.assert_allclose(setup.saved_policy((state.policy, state.normaliser)).predict(obs), theirs, atol=1e-5)
 
 
 def test_loading_and_using_a_policy_does_not_import_jax(uninterrupted: Path) -> None:
@@ -204,10 +204,10 @@ def test_run_killed_at_three_random_moments_ends_with_the_same_bytes(hopper_file
     assert policy_bytes(out) == policy_bytes(tmp_path / "whole")
 
 
-def test_a_run_that_an_older_version_began_keeps_its_rows_when_there_are_new_figures(tmp_path) -> None:
-    run = Run(tmp_path)
-    run.add_metrics({"iteration": 1, "steps": 10})
-    run.add_metrics({"iteration": 2, "steps": 20, "mi/reward_std": 0.5})
-    rows = run.metrics()
+def test_a_run_that_an_older_version_began_keeps_its_rows_when_there_are_new_metrics(tmp_path) -> None:
+    file = MetricsFile(tmp_path / "metrics.csv")
+    file.append({"iteration": 1, "steps": 10})
+    file.append({"iteration": 2, "steps": 20, "mi/reward_std": 0.5})
+    rows = file.rows()
     assert [row["steps"] for row in rows] == [10, 20]
     assert np.isnan(rows[0]["mi/reward_std"])

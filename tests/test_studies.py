@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from iddm.cli import main
-from iddm.commands.learning import train_flags
+from iddm.cli.train import train_flags
 from iddm.config import default_config
 from iddm.errors import UserError
 from iddm.studies.catalogue import STUDIES

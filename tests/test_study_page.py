@@ -17,7 +17,7 @@ from iddm.studies.report.charts import curves, line
 from iddm.studies.report.docs import tables
 from iddm.studies.report.page import study_page
 from iddm.studies.results import Outcome, Result, Results
-from iddm.studies.spec import STEPS
+from iddm.studies.spec import study_steps
 from iddm.studies.study import Section, ShowChart
 
 from . import made_up
@@ -220,9 +220,9 @@ def test_switching_a_method_off_takes_its_lines_away_and_stands_in_the_address(t
 def test_keys_and_pointer_read_values(tmp_path: Path) -> None:
     page = study_page(made_up.results(["table2"], seeds=2, only=["Hopper"]))
     press = "document.querySelector('figure svg').dispatchEvent(new KeyboardEvent('keydown', {key: 'End', cancelable: true}));"
-    assert f"{STEPS['Hopper']:,} steps" in opened(page, tmp_path, then=press)
+    assert f"{study_steps('Hopper'):,} steps" in opened(page, tmp_path, then=press)
     point = "document.querySelector('figure svg').dispatchEvent(new PointerEvent('pointermove', {clientX: 60, clientY: 99}));"
-    assert f"{STEPS['Hopper'] // 40:,} steps" in opened(page, tmp_path, then=point)  # the first of forty points
+    assert f"{study_steps('Hopper') // 40:,} steps" in opened(page, tmp_path, then=point)  # the first of forty points
 
 
 @browser
@@ -272,7 +272,7 @@ def test_film_shows_the_expert_and_the_learned_policy_where_it_is(tmp_path: Path
     results = made_up.results(["table2"], seeds=1, only=["Hopper"])
     learned = next(row.name for row in results.rows if row.method == "iddm")
     (tmp_path / learned).mkdir()
-    shutil.copy(ROOT / "src/iddm/data/Hopper.safetensors", tmp_path / learned / "policy.safetensors")
+    shutil.copy(ROOT / "src/iddm/bundled/Hopper.safetensors", tmp_path / learned / "policy.safetensors")
     (strip,) = film.film_strips(results, tmp_path)
     if strip.trouble:
         pytest.skip(strip.trouble)

@@ -4,8 +4,7 @@ from pathlib import Path
 
 from benchmarks.time_to_expert import ours
 
-from iddm.loops import LEARNERS, PolicyGradient
-from iddm.training import train
+from iddm.training.train import train
 
 SMALL = {"num_envs": 2, "rollout_length": 32, "hidden": (8, 8), "adversarial": {"hidden": (8, 8)}, "checkpoint_every": 2}
 
@@ -23,4 +22,3 @@ def test_the_run_that_is_timed_is_the_one_that_train_makes(tmp_path: Path) -> No
 def test_it_stops_at_the_target(tmp_path: Path) -> None:
     curve = ours("CartPole", "gaifo", 0.0, 3, tmp_path / "run", evaluate_every=128, steps=640, **SMALL)
     assert [point["steps"] for point in curve] == [128]
-    assert LEARNERS["policy_gradient"] is PolicyGradient

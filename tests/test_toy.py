@@ -12,7 +12,7 @@ from iddm.studies.report.toy import less_disagreement, markdown
 from iddm.studies.statistics import mean_interval
 from iddm.studies.toy import SETTINGS, ToyRow, read_rows, rows_to_csv, toy_cell, toy_config, toy_study
 from iddm.theory.toy import exact_measures, relabellings, shortest_path_moves, spread
-from iddm.training import finish
+from iddm.training.train import finish
 
 ROOT = Path(__file__).parents[1]
 

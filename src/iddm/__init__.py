@@ -11,20 +11,20 @@ if TYPE_CHECKING:
     from iddm.demos import Demos, convert_demos, load_demos, save_demos
     from iddm.errors import UserError
     from iddm.evaluation import Evaluation, evaluate, record_demos
-    from iddm.export import export_policy
     from iddm.policy import Policy, load_policy
-    from iddm.runs import Run
-    from iddm.training import resume, train
+    from iddm.policy.export import export_policy
+    from iddm.training.run_dir import Run
+    from iddm.training.train import resume, train
 
 _HOMES = {
     "iddm.bundled": ("bundled_demos", "bundled_expert"),
     "iddm.demos": ("Demos", "convert_demos", "load_demos", "save_demos"),
     "iddm.errors": ("UserError",),
     "iddm.evaluation": ("Evaluation", "evaluate", "record_demos"),
-    "iddm.export": ("export_policy",),
+    "iddm.policy.export": ("export_policy",),
     "iddm.policy": ("Policy", "load_policy"),
-    "iddm.runs": ("Run",),
-    "iddm.training": ("resume", "train"),
+    "iddm.training.run_dir": ("Run",),
+    "iddm.training.train": ("resume", "train"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

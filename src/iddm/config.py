@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 import tyro
 
-from iddm.cloning import Cloning, InverseModel
-from iddm.envs.tasks import find_task
 from iddm.envs.vector import Backend
 from iddm.errors import UserError
-from iddm.experts import EXPERT_SETTINGS
-from iddm.methods import TASK_SETTINGS, Preset, find_method
-from iddm.ppo import PPO
+from iddm.learners import LEARNERS, PPO, Learner, Schedule
+from iddm.methods import Preset, find_method
 from iddm.rewards import TERMS, Term
+from iddm.tasks import find_task
+from iddm.utils.settings import COUNT, Range, check
 
 
 @dataclass(frozen=True)
@@ -25,15 +25,15 @@ class Config:
     env: tyro.conf.Positional[str]
     """A task (HalfCheetah), a registered Gymnasium id (HalfCheetah-v5), or module:function."""
     method: str = "iddm"
-    """iddm, gaifo, gaifo-s, gail, bc, bco, deepmimic, ppo; controls: none (paid for being alive) and random."""
+    """iddm, gaifo, gaifo-s, gail, bc, bco, deepmimic, ppo; controls: none (a constant reward) and random."""
     preset: Preset = "tuned"
     """Default settings: tuned (ours) or paper (the paper's table)."""
     demos: str | None = None
     """File of demonstrations; without it, the bundled ones of the task."""
     demo_episodes: int | None = None
-    """Use only so many of the episodes."""
+    """Use only the first N episodes."""
     demo_transitions: int | None = None
-    """Use only so many of the transitions, chosen at random."""
+    """Use only N transitions, chosen at random."""
     demo_columns: str | None = None
     """Columns of the demonstrations to use, as in 0:8,11 or by name; without it, all."""
     columns: str | None = None
@@ -41,148 +41,153 @@ class Config:
     stride: str = "1"
     """Environment steps between two rows of the demonstrations: 2 at half the rate, 1/2 at twice the rate, 5/3."""
     window: int = 2
-    """States that the discriminator sees at once, a stride apart."""
+    """Number of states that the discriminator compares at once, a stride apart."""
     steps: int = 1_000_000
-    """Environment steps to train for (bco: of all rounds together; bc takes none)."""
+    """Environment steps to train for (bco: over all rounds; bc takes none)."""
     seed: int = 0
     """Seed of everything random."""
-    num_envs: int = 16
-    """Environments stepped side by side."""
-    rollout_length: int = 128
-    """Steps of each environment an iteration."""
     backend: Backend = "auto"
     """What steps the environments: envpool, gymnasium, or envpool where it has the task (auto)."""
     max_episode_steps: int | None = None
     """Time limit of an episode; without it, the environment's own."""
     env_kwargs: str = "{}"
     """Options of the environment, as a JSON object."""
-    hidden: tuple[int, ...] = (300, 400)
-    """Width of the policy's and the value's hidden layers."""
-    log_std_init: float = -1.0
-    """Initial log standard deviation of a continuous policy (a bounded action is within [-1, 1])."""
-    checkpoint_every: int = 32
-    """Iterations between checkpoints; the environments start anew at each, interrupted or not."""
+    checkpoint_every: int | None = None
+    """Iterations between checkpoints; without it, the learner's own. It does not change what is learned."""
     tensorboard: bool = False
     """Also write TensorBoard event files (needs the extra `tensorboard`)."""
-    ppo: tyro.conf.Suppress[PPO] = PPO()
-    """How the policy learns from rewards; on the command line `--ppo.…`, where the method does."""
-    cloning: tyro.conf.Suppress[Cloning | None] = None
-    """How bc and bco learn a policy from actions."""
-    inverse: tyro.conf.Suppress[InverseModel | None] = None
-    """How bco infers actions."""
+    learner: tyro.conf.Suppress[Learner] = PPO()
+    """How the policy is learned; on the command line its settings are flags of their own."""
     terms: tyro.conf.Suppress[Mapping[str, Term]] = field(default_factory=dict)
-    """The method's reward terms by name; on the command line each has its own flags."""
+    """The terms of the reward by name; on the command line each has flags with its name in front."""
 
     def __post_init__(self) -> None:
-        checks = {
-            "steps": self.steps > 0,
-            "num_envs": self.num_envs > 0,
-            "max_episode_steps": self.max_episode_steps is None or self.max_episode_steps > 0,
-            "rollout_length": self.rollout_length > 0,
-            "checkpoint_every": self.checkpoint_every > 0,
-            "ppo.epochs": self.ppo.epochs > 0,
-            "ppo.batch_size": self.ppo.batch_size > 0,
-            "ppo.discount": 0 <= self.ppo.discount < 1,
-            "ppo.gae_decay": 0 <= self.ppo.gae_decay <= 1,
-            "cloning.epochs": self.cloning is None or self.cloning.epochs > 0,
-            "cloning.batch_size": self.cloning is None or self.cloning.batch_size > 0,
-            "inverse.rounds": self.inverse is None or self.inverse.rounds > 0,
-            "inverse.epochs": self.inverse is None or self.inverse.epochs > 0,
-            "inverse.batch_size": self.inverse is None or self.inverse.batch_size > 0,
-        }
-        for name, good in checks.items():
-            if not good:
-                raise UserError(f"Setting {name} is out of range; see `iddm train --help`.")
-
-    @property
-    def parts(self) -> dict[str, Any]:
-        """The settings that stand in groups, by the group's name: those that this method has."""
-        groups = {"cloning": self.cloning, "inverse": self.inverse} if self.cloning else {"ppo": self.ppo}
-        return {name: group for name, group in groups.items() if group is not None} | dict(self.terms)
-
-    def with_parts(self, parts: Mapping[str, Any]) -> "Config":
-        """The config with groups of settings changed."""
-        own = {name: part for name, part in parts.items() if name not in self.terms}
-        terms = {name: parts.get(name, term) for name, term in self.terms.items()}
-        return dataclasses.replace(self, **own, terms=terms)
+        check(self, steps=COUNT, seed=Range(0, 2**32 - 1, whole=True), checkpoint_every=COUNT, max_episode_steps=COUNT)
+        check(self, demo_episodes=COUNT, demo_transitions=COUNT, window=Range(1, 10_000, whole=True))
 
     @property
     def needs_demos(self) -> bool:
-        return self.cloning is not None or any(term.needs_demos for term in self.terms.values())
+        return self.learner.needs_demos or any(term.needs_demos for term in self.terms.values())
 
     @property
     def needs_expert_actions(self) -> bool:
-        clones_actions = self.cloning is not None and self.inverse is None
-        return clones_actions or any(term.needs_expert_actions for term in self.terms.values())
+        return self.learner.needs_expert_actions or any(term.needs_expert_actions for term in self.terms.values())
+
+    @property
+    def needs_whole_episodes(self) -> bool:
+        return any(term.needs_whole_episodes for term in self.terms.values())
+
+    @property
+    def schedule(self) -> Schedule:
+        return self.learner.schedule(self.steps)
 
     @property
     def length(self) -> tuple[int, str]:
-        """How long the run is, and which figure of a row counts it."""
-        if self.cloning is not None and self.inverse is None:
-            return self.cloning.epochs, "epochs"
-        return self.steps, "steps"
-
-    @property
-    def steps_per_iteration(self) -> int:
-        return self.num_envs * self.rollout_length
-
-    @property
-    def num_iterations(self) -> int:
-        return max(self.steps // self.steps_per_iteration, 1)
+        """How long the run is, and which metric counts it."""
+        epochs = self.schedule.epochs
+        return (self.steps, "steps") if epochs is None else (epochs, "epochs")
 
     def to_json(self) -> str:
-        data = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        for name in GROUPS:
-            group = data.pop(name)
-            if group is not None:
-                data[name] = dataclasses.asdict(group)
-        data["terms"] = {name: dataclasses.asdict(term) for name, term in self.terms.items()}  # pyright: ignore
-        return json.dumps(data, indent=2)
+        plain = {name: getattr(self, name) for name in PLAIN}
+        learner = {"name": self.learner.name} | _as_dict(self.learner)
+        return json.dumps(plain | {"learner": learner, "terms": {n: _as_dict(t) for n, t in self.terms.items()}}, indent=2)
 
     @staticmethod
     def from_json(text: str, source: str) -> "Config":
+        """The config in this text, every field present and of its type; anything else is one sentence that names the source."""
         try:
-            data = json.loads(text)
-            data |= {name: GROUPS[name](**_tuples(data[name])) for name in GROUPS if name in data}
-            data["terms"] = {name: TERMS[name](**_tuples(term)) for name, term in data["terms"].items()}
-            return Config(**_tuples(data))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise UserError(f"{source}: not the config of a run ({type(error).__name__}: {error}).") from error
+            data = msgspec.json.decode(text, type=dict[str, Any])
+            learner = dict(data["learner"])
+            data["learner"] = _from_dict(learner, LEARNERS[learner.pop("name")])
+            data["terms"] = {name: _from_dict(term, TERMS[name]) for name, term in data["terms"].items()}
+            return _from_dict(data, Config)
+        except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
+            raise UserError(f"{source}: not the config of a run ({_what(error)}).") from error
+        except UserError as error:
+            raise UserError(f"{source}: {error}") from error
 
 
-GROUPS: dict[str, Any] = {"ppo": PPO, "cloning": Cloning, "inverse": InverseModel}
+PLAIN = [f.name for f in dataclasses.fields(Config) if f.name not in ("learner", "terms")]
+"""The fields that neither the learner nor a term owns."""
 
 
-def _tuples(data: dict[str, Any]) -> dict[str, Any]:
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in data.items()}
+def _as_dict(settings: Any) -> dict[str, Any]:
+    return dataclasses.asdict(settings)
+
+
+def _from_dict(data: dict[str, Any], kind: type[Any]) -> Any:
+    """A dataclass from a dictionary that has just its fields, each of its type."""
+    names = {f.name for f in dataclasses.fields(kind)}
+    if set(data) != names:
+        odd = min(names ^ set(data))
+        raise ValueError(f"'{odd}' is {'missing' if odd in names else 'unknown'}")
+    return msgspec.convert(data, kind)
+
+
+def _what(error: Exception) -> str:
+    return f"'{error.args[0]}' is missing or unknown" if isinstance(error, KeyError) else str(error).splitlines()[0]
 
 
 def default_config(env: str, method: str = "iddm", preset: str = "tuned") -> Config:
     """The settings that a method starts from on a task."""
     value, task = find_method(method, preset), find_task(env)
     known: Any = preset
-    own = TASK_SETTINGS.get(task.name, {}) if task and preset == "tuned" and method != "ppo" else {}  # PPO: see `expert_config`
-    return Config(env=env, method=method, preset=known, terms={t.name: t for t in value.terms}, **(value.settings | own))
-
-
-def configure(config: Config, settings: dict[str, Any]) -> Config:
-    """The config with some settings changed; those of PPO and of the terms are given as dictionaries."""
-    parts = config.parts
-    plain = {f.name for f in dataclasses.fields(config)} - {"terms", *GROUPS}
-    for name, value in settings.items():
-        if name not in parts and name not in plain:
-            raise UserError(f"Setting '{name}' is unknown to {config.method}; there are {', '.join(sorted({*plain, *parts}))}.")
-        if name in parts:
-            try:
-                parts[name] = dataclasses.replace(parts[name], **value)
-            except TypeError as error:
-                raise UserError(f"Setting '{name}': {error}.") from error
-    changes = {name: value for name, value in settings.items() if name in plain}
-    return dataclasses.replace(config.with_parts(parts), **changes)
+    config = Config(
+        env=env,
+        method=method,
+        preset=known,
+        steps=value.steps,
+        learner=value.learner,
+        terms={term.name: term for term in value.terms},
+    )
+    imitates = method != "ppo"  # its task's settings are the expert's: see `expert_config`
+    own = dict(task.imitation) if task and preset == "tuned" and imitates else {}
+    return configure(config, {name: value for name, value in own.items() if hasattr(config.learner, name)})
 
 
 def expert_config(env: str, preset: str = "tuned") -> Config:
     """The settings that `iddm expert` starts from: PPO's, and with our preset the task's own."""
     task = find_task(env)
-    own = EXPERT_SETTINGS.get(task.name, {}) if task and preset == "tuned" else {}
-    return configure(default_config(env, "ppo", preset), own)
+    return configure(default_config(env, "ppo", preset), dict(task.expert) if task and preset == "tuned" else {})
+
+
+def configure(config: Config, settings: Mapping[str, Any]) -> Config:
+    """The config with some settings changed: fields of `Config` and of its learner, and groups as dictionaries.
+
+    A group is a term ("mi"), the learner by its name ("ppo"), or a part of the learner ("inverse").
+    """
+    terms, learner, plain = dict(config.terms), {}, {}
+    own = [f.name for f in dataclasses.fields(config.learner)]  # pyright: ignore[reportArgumentType]
+    for name, value in settings.items():
+        if name in terms:
+            terms[name] = _replaced(terms[name], value, name)
+        elif name in PLAIN:
+            plain[name] = value
+        elif name in own:
+            learner[name] = value
+        elif name == config.learner.name:
+            learner |= value
+        else:
+            known = ", ".join(sorted({*PLAIN, *own, *terms}))
+            raise UserError(f"Setting '{name}' is unknown to {config.method}; there are {known}.")
+    for name, value in learner.items():
+        if isinstance(value, Mapping):
+            learner[name] = _replaced(getattr(config.learner, name), value, name)
+    return _replaced(config, plain | {"learner": _replaced(config.learner, learner, config.learner.name), "terms": terms}, "")
+
+
+def _replaced(settings: Any, changes: Mapping[str, Any], name: str) -> Any:
+    try:
+        return dataclasses.replace(settings, **changes)
+    except TypeError as error:
+        raise UserError(f"Setting '{name}': {error}.") from error
+
+
+def setting(config: Config, name: str) -> Any:
+    """The value of a setting by the name of its flag: "steps", "hidden" of the learner, "entropy.weight" of a term."""
+    group, _, last = name.rpartition(".")
+    if not group:
+        return getattr(config if last in PLAIN else config.learner, last)
+    if group in config.terms:
+        return getattr(config.terms[group], last)
+    return getattr(config.learner if group == config.learner.name else getattr(config.learner, group), last)

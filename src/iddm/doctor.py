@@ -8,12 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from iddm.demos import Finding
-from iddm.demos.second_look import ranges
-from iddm.envs.spec import EnvSpec, parse_kwargs, resolve, shape_of
-from iddm.errors import UserError
+from iddm.demos.oddities import ranges
+from iddm.envs.spec import EnvSpec, parse_kwargs, resolve
 from iddm.evaluation import sample_env
-from iddm.expert import choose_columns, find_demos
-from iddm.runs import Run
+from iddm.training.run_dir import Run
 
 RIGHT = 0.98
 """A discriminator that is right this often on both sides has nothing left to teach."""
@@ -37,7 +35,7 @@ class Patient:
         return self.run.metrics()
 
     def last(self, key: str) -> float:
-        """Mean over the last fifth of the run, NaN where there is no such figure."""
+        """Mean over the last fifth of the run, NaN where there is no such metric."""
         return mean_of_last(self.rows, key)
 
     def has(self, key: str) -> bool:
@@ -49,28 +47,13 @@ class Patient:
         return resolve(config.env, config.max_episode_steps, parse_kwargs(config.env_kwargs))
 
     @cached_property
-    def compared(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """The demonstrations' rows as they are compared, and which of the environment's columns these are.
-
-        None where the demonstrations are no longer what they were.
-        """
-        config = self.run.config
-        try:
-            shape = shape_of(self.spec)
-            demos, columns = choose_columns(find_demos(config), shape, config.columns, config.demo_columns, "the demonstrations")
-        except UserError:
-            return None
-        indices = np.arange(shape.obs_size) if columns is None else np.array(columns)
-        return (np.concatenate(demos.observations), indices) if demos.obs_size == len(indices) else None
-
-    @cached_property
     def idle_return(self) -> float | None:
         return sample_env(self.spec).idle_return
 
     @cached_property
     def arrays(self) -> dict[str, np.ndarray]:
         """Of the newest checkpoint."""
-        checkpoint = self.run.load_checkpoint()
+        checkpoint = self.run.checkpoints.load()
         return {} if checkpoint is None else checkpoint.arrays
 
     def array(self, ending: str) -> np.ndarray | None:
@@ -85,7 +68,7 @@ def mean_of_last(rows: list[dict[str, float]], key: str) -> float:
 def unfinished(patient: Patient) -> str | None:
     config = patient.run.config
     steps = patient.rows[-1]["steps"] if patient.rows else 0
-    if patient.run.finished or steps + config.steps_per_iteration > config.steps:
+    if patient.run.finished or steps + config.schedule.steps_per_iteration > config.steps:
         return None
     return (
         f"The run stopped at step {steps:,.0f} of {config.steps:,}. If it said that something became non-finite, lower "
@@ -120,7 +103,7 @@ def constant_reward(patient: Patient) -> str | None:
     for name, std in told.items():
         if std < 1e-3:
             return (
-                f"The reward is constant: {name} pays every step {patient.last(f'{name}/reward'):.3g} within ±{std:.1g}, "
+                f"The reward is constant: {name} gives every step {patient.last(f'{name}/reward'):.3g} within ±{std:.1g}, "
                 "so no action is better than another. "
                 + (
                     "Raise --adversarial.gradient-penalty, or try --adversarial.reward-form logit, which does not flatten out."
@@ -137,8 +120,8 @@ def drowned_imitation(patient: Patient) -> str | None:
         other = patient.last(f"{name}/reward_std")
         if told > 1e-3 and other > 2 * told:
             return (
-                f"The term {name} drowns the imitation: its pay varies by {other:.2g} from step to step, the discriminator's by "
-                f"{told:.2g}. Lower --{name}.weight."
+                f"The term {name} drowns the imitation: its reward varies by {other:.2g} from step to step, the "
+                f"discriminator's by {told:.2g}. Lower --{name}.weight."
             )
     return None
 
@@ -189,18 +172,19 @@ def below_control(patient: Patient) -> str | None:
 
 
 def far_from_demonstrations(patient: Patient) -> str | None:
-    if patient.compared is None or not patient.run.finished:
+    demos = patient.run.demos
+    if demos is None or not patient.run.finished:
         return None
-    rows, columns = patient.compared
+    columns, their_mean, their_std = np.array(demos.columns), np.array(demos.column_mean), np.array(demos.column_std)
     mean, std = patient.run.policy.mean[columns], patient.run.policy.std[columns]
-    distance = np.abs(mean - rows.mean(axis=0)) / (std + rows.std(axis=0) + 1e-6)
+    distance = np.abs(mean - their_mean) / (std + their_std + 1e-6)
     odd = columns[distance > FAR].tolist()
     if not odd:
         return None
     worst = int(np.argmax(distance))
     return (
         f"The agent's states are far from the demonstrations' in {ranges(sorted(odd))}: column {columns[worst]} is "
-        f"{mean[worst]:.3g} ± {std[worst]:.2g} here and {rows[:, worst].mean():.3g} ± {rows[:, worst].std():.2g} there. If the "
+        f"{mean[worst]:.3g} ± {std[worst]:.2g} here and {their_mean[worst]:.3g} ± {their_std[worst]:.2g} there. If the "
         "units or the environment differ, mend that (iddm inspect); if a column cannot be reached, leave it out with --columns."
     )
 

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from iddm.demos import Demos
-from iddm.demos.second_look import EnvSample
-from iddm.envs import EnvSpec, make_env, resolve, shape_of
-from iddm.envs.spec import MakeEnv
+from iddm.demos.oddities import EnvSample
+from iddm.envs.spec import EnvSpec, MakeEnv, make_env, resolve, shape_of
 from iddm.errors import UserError
 from iddm.policy import Policy
-from iddm.sb3_policy import load_sb3
+from iddm.policy.from_sb3 import load_sb3
 
 EVALUATION_SEED = 1_000_000
 """First seed of evaluation episodes; training draws its seeds from elsewhere."""
@@ -107,7 +106,7 @@ class _Recorder:
 
 def evaluate(
     policy: Policy | str,
-    env: str | MakeEnv | None = None,
+    env: str | MakeEnv | EnvSpec | None = None,
     episodes: int = 50,
     seed: int = EVALUATION_SEED,
     stochastic: bool = False,
@@ -162,7 +161,7 @@ def record_demos(
     """Demonstrations by a policy in its own environment: states alone, unless actions are asked for."""
     spec = env_of(policy)
     runs = run_episodes(_actions_of(policy, spec, seed, stochastic), spec, episodes, seed)
-    about = {"environment": spec.id, "recorded_from": policy.config, "stochastic": stochastic, "seed": seed}
+    about = {"env_id": spec.id, "recorded_from": policy.config, "stochastic": stochastic, "seed": seed}
     return _demos_of(runs, with_actions, about)
 
 

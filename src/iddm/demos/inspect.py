@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from jaxtyping import Float64, Int64
 
-from iddm.demos.fit import EnvSizes, Finding, fit_findings
-from iddm.demos.second_look import EnvSample, look_at_episodes, look_beside, ranges
+from iddm.demos.compatible import Finding, compare_with_env
+from iddm.demos.oddities import EnvSample, look_at_episodes, look_beside, ranges
 from iddm.demos.types import Demos
+from iddm.envs.spaces import EnvSizes
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -59,7 +60,7 @@ def inspect_demos(demos: Demos, env_spec: EnvSizes | None = None, sample: EnvSam
     if env_spec is None or sample is None or sample.rows.shape[1] != demos.obs_size:
         findings += _constant(demos)
     if env_spec is not None:
-        findings += fit_findings(demos, env_spec)
+        findings += compare_with_env(demos, env_spec)
         findings += [] if sample is None else look_beside(demos, env_spec, sample)
     origin = demos.metadata.get("env_id")
     return Inspection(

@@ -4,10 +4,10 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from iddm.demos.apart import HELPER
 from iddm.demos.formats import ACCEPTED, FORMATS
 from iddm.demos.formats.minari import write_minari
 from iddm.demos.formats.npz import write_npz
+from iddm.demos.reader_process import HELPER
 from iddm.demos.types import Demos
 from iddm.errors import UserError
 
@@ -35,7 +35,7 @@ def _load(path: Path, read_apart: Callable[[Path], Demos] | None) -> Demos:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from None
     if format is None:
         raise UserError(f"{path}: {_not_ours(head)} ({ACCEPTED})")
-    if format.apart and read_apart is not None:
+    if format.in_reader_process and read_apart is not None:
         return read_apart(path)
     try:
         return format.read(path)

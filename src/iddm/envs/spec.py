@@ -15,10 +15,9 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.wrappers import FlattenObservation, TimeLimit
 
-from iddm.demos.fit import EnvSizes
-from iddm.envs.tasks import TASKS, find_task
+from iddm.envs.spaces import ActionSpace, EnvSizes, action_space_of
 from iddm.errors import UserError
-from iddm.spaces import ActionSpace, action_space_of
+from iddm.tasks import TASKS, find_task
 
 MakeEnv = Callable[[], gym.Env]
 
@@ -38,8 +37,12 @@ class EnvSpec:
         return self.make is None
 
 
-def resolve(env: str | MakeEnv, max_episode_steps: int | None = None, kwargs: dict[str, Any] | None = None) -> EnvSpec:
+def resolve(
+    env: "str | MakeEnv | EnvSpec", max_episode_steps: int | None = None, kwargs: dict[str, Any] | None = None
+) -> EnvSpec:
     """Find the environment that a user means."""
+    if isinstance(env, EnvSpec):
+        return env
     kwargs = dict(kwargs or {})
     if callable(env):
         return EnvSpec(f"{env.__module__}:{env.__qualname__}", max_episode_steps, kwargs, env)
@@ -129,7 +132,7 @@ class EnvShape:
     def sizes(self) -> EnvSizes:
         """What demonstrations are compared with."""
         width = None if self.action_space.discrete else self.action_space.size
-        return EnvSizes(self.env_id, self.obs_size, self.max_episode_steps, width)
+        return EnvSizes(self.env_id, self.obs_size, self.max_episode_steps, width, self.columns)
 
 
 def shape_of(spec: EnvSpec) -> EnvShape:

@@ -11,10 +11,10 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from iddm.cores import available_cores
 from iddm.envs.reference import ReferenceStarts
 from iddm.envs.spec import EnvSpec, make_env, without_notices
 from iddm.errors import UserError
+from iddm.utils.cores import available_cores
 
 Backend = Literal["auto", "envpool", "gymnasium"]
 

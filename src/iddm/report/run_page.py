@@ -9,14 +9,14 @@ import rich.table
 from rich.console import Console
 
 from iddm.bundled import bundled_expert
+from iddm.envs.spec import EnvSpec
 from iddm.errors import UserError
-from iddm.evaluation import Evaluation, evaluate
-from iddm.expert import find_demos
-from iddm.files import write_whole
+from iddm.evaluation import Evaluation, env_of, evaluate
 from iddm.report.html_page import fold, html_page, section
 from iddm.report.svg import new_figure, to_svg
 from iddm.report.table import Table, to_html
-from iddm.runs import Run
+from iddm.training.run_dir import Run
+from iddm.utils.files import write_whole
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Row:
     std: float
     episodes: int
     share: float | None
-    """Of the expert's mean return."""
+    """Of the way from random actions to the expert."""
 
 
 def report_run(path: str | Path, out: str | Path, episodes: int, console: Console) -> list[Row]:
@@ -44,21 +44,27 @@ def report_run(path: str | Path, out: str | Path, episodes: int, console: Consol
 
 
 def compare(run: Run, episodes: int) -> list[Row]:
-    """Random actions, the learned policy, and the expert: our own where one is bundled, else its recorded returns."""
+    """Random actions, the learned policy, and the expert that the run imitated, all in the run's own environment."""
     policy = run.policy
-    random = evaluate("random", env=policy.config["env"], episodes=episodes)
-    imitator = evaluate(policy, episodes=episodes)
-    expert = _expert(run, episodes)
+    spec = env_of(policy)
+    random = evaluate("random", env=spec, episodes=episodes)
+    imitator = evaluate(policy, env=spec, episodes=episodes)
+    expert = _expert(run, spec, episodes)
     rows = [("random actions", random), (run.config.method, imitator), ("expert", expert)]
-    return [Row(who, e.mean, e.std, len(e.returns), e.mean / expert.mean if expert else None) for who, e in rows if e is not None]
+    return [Row(who, e.mean, e.std, len(e.returns), _share(e, random, expert)) for who, e in rows if e is not None]
 
 
-def _expert(run: Run, episodes: int) -> Evaluation | None:
-    config = run.config
-    if config.demos is None:
-        return evaluate(bundled_expert(config.env), episodes=episodes)
-    returns = find_demos(config).episode_returns
-    return None if returns is None else Evaluation(config.env, returns)
+def _expert(run: Run, spec: EnvSpec, episodes: int) -> Evaluation | None:
+    """The bundled expert where the run imitated it, else the recorded returns of its demonstrations, where they are known."""
+    demos = run.demos
+    if demos is not None and demos.bundled_task is not None:
+        return evaluate(bundled_expert(demos.bundled_task), env=spec, episodes=episodes)
+    return None if demos is None or demos.returns is None else Evaluation(spec.id, np.array(demos.returns))
+
+
+def _share(who: Evaluation, random: Evaluation, expert: Evaluation | None) -> float | None:
+    gap = 0.0 if expert is None else expert.mean - random.mean
+    return (who.mean - random.mean) / gap if gap else None
 
 
 def _table(rows: list[Row]) -> Table:

@@ -1,4 +1,4 @@
-"""What pays the agent: one file a term."""
+"""The terms of the reward, one file each."""
 
 from iddm.rewards.adversarial import Adversarial
 from iddm.rewards.entropy import PolicyEntropy

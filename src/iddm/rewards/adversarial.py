@@ -1,4 +1,4 @@
-"""The discriminator: tells the expert's transitions from the agent's, and pays the agent for being mistaken."""
+"""The discriminator: tells the expert's transitions from the agent's, and rewards the agent for being mistaken."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,12 +10,14 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
-from iddm.envs import EnvShape
+from iddm.envs.spec import EnvShape
 from iddm.errors import UserError
 from iddm.nets import MLP
 from iddm.rewards.absorbing import after_the_end, agent_share, expert_share, with_ends
+from iddm.rewards.expert import ExpertSampler
+from iddm.rewards.rows import AgentRows, Transitions
 from iddm.rewards.term import Metrics, Term
-from iddm.rollout import AgentBatch, ExpertData, Transitions
+from iddm.utils.settings import BATCH, COUNT, RATE, WEIGHT, WIDTH, check
 
 Part = Literal["s", "a", "s_next"]
 
@@ -46,21 +48,24 @@ class Adversarial(Term):
 
     name: ClassVar[str] = "adversarial"
     sees: tuple[Part, ...] = ("s", "s_next")
-    """What the discriminator is shown."""
+    """What the discriminator compares."""
     reward_form: Literal["softplus", "log_expert", "logit"] = "softplus"
     """How a logit becomes a reward."""
     learning_rate: float = 3e-4
-    """Adam's rate."""
+    """Learning rate of Adam."""
     updates: int = 8
-    """Gradient steps an iteration."""
+    """Gradient steps per iteration."""
     batch_size: int = 512
-    """Rows of each side a gradient step."""
+    """Batch size per gradient step, from the expert and from the agent each."""
     gradient_penalty: float = 10.0
     """Weight of the penalty on interpolates; 0 turns it off."""
     hidden: tuple[int, ...] = (300, 400)
     """Width of the hidden layers."""
     absorbing: bool = False
-    """Show the discriminator absorbing states: neither living nor dying is then paid as such (needs a time limit)."""
+    """Show the discriminator absorbing states, so that neither living nor ending is rewarded as such (needs a time limit)."""
+
+    def __post_init__(self) -> None:
+        check(self, self.name, learning_rate=RATE, updates=COUNT, batch_size=BATCH, gradient_penalty=WEIGHT, hidden=WIDTH)
 
     @property
     def needs_demos(self) -> bool:
@@ -74,14 +79,14 @@ class Adversarial(Term):
     def needs_whole_episodes(self) -> bool:
         return self.absorbing
 
-    def fitted(self, shape: EnvShape) -> "Adversarial":
+    def for_env(self, shape: EnvShape) -> "Adversarial":
         if self.absorbing and shape.max_episode_steps is None:
             raise UserError(f"Absorbing states need a time limit, and {shape.env_id} has none; give --max-episode-steps.")
         return self
 
-    def init(self, key: PRNGKeyArray, obs_size: int, action_size: int, shown: tuple[int, int] | None = None) -> PyTree:
-        past, now = shown or (obs_size, obs_size)
-        width = {"s": past + self.absorbing, "a": action_size, "s_next": now + self.absorbing}
+    def init(self, key: PRNGKeyArray, obs_size: int, action_size: int, compared: tuple[int, int] | None = None) -> PyTree:
+        before, newest = compared or (obs_size, obs_size)
+        width = {"s": before + self.absorbing, "a": action_size, "s_next": newest + self.absorbing}
         net = MLP(key, sum(width[part] for part in self.sees), self.hidden, 1)
         return net, self._optimiser().init(eqx.filter(net, eqx.is_array))
 
@@ -91,8 +96,8 @@ class Adversarial(Term):
     def update(
         self,
         state: PyTree,
-        agent: AgentBatch,
-        expert: ExpertData | None,
+        agent: AgentRows,
+        expert: ExpertSampler | None,
         key: PRNGKeyArray,
     ) -> tuple[PyTree, Metrics]:
         assert expert is not None
@@ -100,8 +105,9 @@ class Adversarial(Term):
         shares = (0.0, 0.0)
         ended = None
         if self.absorbing:
-            assert expert.limit is not None
-            shares = expert_share(expert), agent_share(agent, expert.limit)
+            ends = expert.expert.ends
+            assert ends is not None
+            shares = expert_share(ends, expert.expert.starts.shape[0]), agent_share(agent, ends.limit)
             ended = after_the_end(agent.transitions).inputs(self.sees)
             agent = agent._replace(transitions=with_ends(agent.transitions, agent.terminated))
 
@@ -127,9 +133,9 @@ class Adversarial(Term):
             k_expert, k_agent, k_mix = jax.random.split(key, 3)
             demonstrated = expert.sample(k_expert, self.batch_size)
             if self.absorbing:
-                demonstrated = with_ends(demonstrated, expert.ends(k_expert, self.batch_size))
-            x_expert = demonstrated.shown(self.sees)
-            x_agent = agent.sample(k_agent, self.batch_size).shown(self.sees)
+                demonstrated = with_ends(demonstrated, expert.sample_ends(k_expert, self.batch_size))
+            x_expert = demonstrated.compared(self.sees)
+            x_agent = agent.sample(k_agent, self.batch_size).compared(self.sees)
             x_expert = with_ended(x_expert, shares[0], jax.random.fold_in(k_expert, 1))
             x_agent = with_ended(x_agent, shares[1], jax.random.fold_in(k_agent, 1))
             mix = jax.random.uniform(k_mix, (self.batch_size, 1))
@@ -146,13 +152,13 @@ class Adversarial(Term):
             }
         return state, metrics
 
-    def reward(self, state: PyTree, agent: AgentBatch, key: PRNGKeyArray) -> Float[Array, " rows"]:
+    def reward(self, state: PyTree, agent: AgentRows, key: PRNGKeyArray) -> Float[Array, " rows"]:
         rows = with_ends(agent.transitions, agent.terminated) if self.absorbing else agent.transitions
-        return self._paid(state, rows)
+        return self._reward_of(state, rows)
 
-    def absorbing_reward(self, state: PyTree, agent: AgentBatch) -> Float[Array, ""] | float:
-        return self._paid(state, after_the_end(agent.transitions))[0] if self.absorbing else 0.0
+    def absorbing_reward(self, state: PyTree, agent: AgentRows) -> Float[Array, ""] | float:
+        return self._reward_of(state, after_the_end(agent.transitions))[0] if self.absorbing else 0.0
 
-    def _paid(self, state: PyTree, rows: Transitions) -> Float[Array, " rows"]:
+    def _reward_of(self, state: PyTree, rows: Transitions) -> Float[Array, " rows"]:
         net, _ = state
-        return imitation_reward(net(rows.shown(self.sees))[:, 0], self.reward_form)
+        return imitation_reward(net(rows.compared(self.sees))[:, 0], self.reward_form)

@@ -5,17 +5,21 @@ from typing import ClassVar
 
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
+from iddm.rewards.rows import AgentRows
 from iddm.rewards.term import Term
-from iddm.rollout import AgentBatch
+from iddm.utils.settings import WEIGHT, check
 
 
 @dataclass(frozen=True)
 class EnvironmentReward(Term):
-    """Pays what the environment pays. No imitation method holds this term."""
+    """The reward that the environment gives. No imitation method holds this term."""
 
     name: ClassVar[str] = "environment"
     weight: float = 1.0
     """Scale of the reward (advantages and value targets are normalised, so it matters only beside other terms)."""
 
-    def reward(self, state: PyTree, agent: AgentBatch, key: PRNGKeyArray) -> Float[Array, " rows"]:
+    def __post_init__(self) -> None:
+        check(self, self.name, weight=WEIGHT)
+
+    def reward(self, state: PyTree, agent: AgentRows, key: PRNGKeyArray) -> Float[Array, " rows"]:
         return self.weight * agent.env_reward

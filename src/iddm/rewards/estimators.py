@@ -2,7 +2,7 @@
 
 Three ways to train T. `x` and `y` are paired rows; pairs of independent rows (the product of the marginals) are made by
 shifting `y` against `x`, which is fair because training rows were drawn independently. The rows of a whole rollout are in
-order of time, so the pointwise functions, which pay them, shuffle instead.
+order of time, so the pointwise functions shuffle instead.
 """
 
 from collections.abc import Callable
@@ -107,7 +107,7 @@ def infonce_pmi(
 
 @dataclass(frozen=True)
 class Estimator:
-    """How a critic is trained, how the information is read from it, and what each row is paid."""
+    """How a critic is trained, how the information is read from it, and the reward of each row."""
 
     loss: Callable[..., tuple[Scalar, Scalar]]
     estimate: Callable[..., Scalar]

@@ -11,8 +11,12 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from iddm.nets import MLP
 from iddm.rewards.estimators import ESTIMATORS, Critic
+from iddm.rewards.expert import ExpertSampler
+from iddm.rewards.rows import AgentRows, Transitions
 from iddm.rewards.term import Metrics, Term
-from iddm.rollout import AgentBatch, ExpertData, Transitions
+from iddm.utils.settings import BATCH, RATE, WEIGHT, WIDTH, Range, check
+
+UPDATES = Range(0, 1_000_000_000, whole=True)
 
 
 class CriticState(NamedTuple):
@@ -35,10 +39,10 @@ def state_and_outcome(rows: Transitions) -> tuple[Float[Array, "rows x"], Float[
 
 @dataclass(frozen=True)
 class MutualInformation(Term):
-    """λ_s I_π(s; (s', a)): each step is paid its pointwise information, whose sum to come is Q^I   (IDDM, Proposition 2).
+    """λ_s I_π(s; (s', a)): the reward of a step is its pointwise information, whose sum to come is Q^I   (IDDM, Proposition 2).
 
     With the critic held fixed this is the first-order gradient of I. In continuous deterministic dynamics I is infinite, so
-    the pay is clipped; `standardise` makes λ_s mean the same on every task and removes the constant pay for being alive.
+    it is clipped; `standardise` makes λ_s mean the same on every task and removes the constant reward for being alive.
     """
 
     name: ClassVar[str] = "mi"
@@ -47,21 +51,25 @@ class MutualInformation(Term):
     estimator: Literal["mine", "js", "infonce"] = "js"
     """How the critic is trained: mine (the paper's), js (steadiest) or infonce."""
     standardise: bool = True
-    """Scale the pay to mean 0 and deviation 1 within a rollout."""
+    """Scale the reward to mean 0 and standard deviation 1 within a rollout."""
     clip: float = 10.0
-    """Largest pointwise information that is paid, either way."""
+    """Clip the pointwise information to ± this, in nats."""
     learning_rate: float = 3e-4
-    """Adam's rate."""
+    """Learning rate of Adam."""
     updates: int = 10
-    """Gradient steps an iteration."""
+    """Gradient steps per iteration."""
     first_updates: int = 10
     """Gradient steps in the first iteration."""
     batch_size: int = 512
-    """Rows a gradient step."""
+    """Batch size per gradient step."""
     hidden: tuple[int, ...] = (128, 128)
     """Width of the hidden layers."""
 
-    def init(self, key: PRNGKeyArray, obs_size: int, action_size: int, shown: tuple[int, int] | None = None) -> CriticState:
+    def __post_init__(self) -> None:
+        check(self, self.name, weight=WEIGHT, clip=WEIGHT, learning_rate=RATE, updates=UPDATES, first_updates=UPDATES)
+        check(self, self.name, batch_size=BATCH, hidden=WIDTH)
+
+    def init(self, key: PRNGKeyArray, obs_size: int, action_size: int, compared: tuple[int, int] | None = None) -> CriticState:
         net = MLP(key, 2 * obs_size + action_size, self.hidden, 1)
         opt_state = self._optimiser().init(eqx.filter(net, eqx.is_array))
         return CriticState(net, opt_state, jnp.zeros(()), jnp.zeros((), int))
@@ -72,8 +80,8 @@ class MutualInformation(Term):
     def update(
         self,
         state: CriticState,
-        agent: AgentBatch,
-        expert: ExpertData | None,
+        agent: AgentRows,
+        expert: ExpertSampler | None,
         key: PRNGKeyArray,
     ) -> tuple[CriticState, Metrics]:
         estimator, optimise = ESTIMATORS[self.estimator], self._optimiser()
@@ -95,7 +103,7 @@ class MutualInformation(Term):
         state, last_loss = jax.lax.fori_loop(0, num_updates, step, (state, jnp.zeros(())))
         return state._replace(iteration=state.iteration + 1), {"information": information, "loss": last_loss}
 
-    def reward(self, state: CriticState, agent: AgentBatch, key: PRNGKeyArray) -> Float[Array, " rows"]:
+    def reward(self, state: CriticState, agent: AgentRows, key: PRNGKeyArray) -> Float[Array, " rows"]:
         pmi = ESTIMATORS[self.estimator].pmi(critic_of(state.net), *state_and_outcome(agent.transitions), key)
         pmi = jnp.clip(pmi, -self.clip, self.clip)
         if self.standardise:

@@ -4,8 +4,9 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
-from iddm.envs import EnvShape
-from iddm.rollout import AgentBatch, ExpertData
+from iddm.envs.spec import EnvShape
+from iddm.rewards.expert import ExpertSampler
+from iddm.rewards.rows import AgentRows
 
 Metrics = dict[str, Float[Array, ""]]
 
@@ -14,8 +15,8 @@ Metrics = dict[str, Float[Array, ""]]
 class Term(Protocol):
     """A part of the reward: a frozen dataclass of settings with three pure functions, all traced into one iteration.
 
-    Its state is any pytree of arrays. `update` learns from the newest rollout and the demonstrations, whose states are on
-    one scale; `reward` pays each row. What stands here as a body is for terms that learn nothing.
+    Its state is any pytree of arrays. `update` learns from the agent's newest rows and the demonstrations, whose states are on
+    one scale; `reward` gives each row its reward. The bodies here are for terms that learn nothing.
     """
 
     name: ClassVar[str]
@@ -38,25 +39,25 @@ class Term(Protocol):
         """Whether episodes are to start in states of the first demonstration."""
         return False
 
-    def init(self, key: PRNGKeyArray, obs_size: int, action_size: int, shown: tuple[int, int] | None = None) -> PyTree:
-        """`shown`: columns that a discriminator sees of the states before and of the newest, where that is not `obs_size`."""
+    def init(self, key: PRNGKeyArray, obs_size: int, action_size: int, compared: tuple[int, int] | None = None) -> PyTree:
+        """`compared`: columns that a discriminator compares of the states before and of the newest; `obs_size` unless given."""
         return ()
 
     def update(
         self,
         state: PyTree,
-        agent: AgentBatch,
-        expert: ExpertData | None,
+        agent: AgentRows,
+        expert: ExpertSampler | None,
         key: PRNGKeyArray,
     ) -> tuple[PyTree, Metrics]:
         return state, {}
 
-    def absorbing_reward(self, state: PyTree, agent: AgentBatch) -> Float[Array, ""] | float:
-        """What each step is paid after a terminal state: the value of that state is this / (1 − γ)."""
+    def absorbing_reward(self, state: PyTree, agent: AgentRows) -> Float[Array, ""] | float:
+        """The reward of each step after a terminal state: the value of that state is this / (1 − γ)."""
         return 0.0
 
-    def fitted(self, shape: EnvShape) -> "Term":
-        """The term with what its settings leave to the environment; a term that cannot be there says so."""
+    def for_env(self, shape: EnvShape) -> "Term":
+        """The term completed with what its settings leave to the environment; raises where it cannot be used there."""
         return self
 
-    def reward(self, state: PyTree, agent: AgentBatch, key: PRNGKeyArray) -> Float[Array, " rows"]: ...
+    def reward(self, state: PyTree, agent: AgentRows, key: PRNGKeyArray) -> Float[Array, " rows"]: ...

@@ -6,11 +6,14 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
-from iddm.envs import EnvShape
-from iddm.envs.tasks import find_task
+from iddm.envs.spec import EnvShape
 from iddm.errors import UserError
+from iddm.rewards.rows import AgentRows
 from iddm.rewards.term import Term
-from iddm.rollout import AgentBatch
+from iddm.tasks import find_task
+from iddm.utils.settings import WEIGHT, Range, check
+
+COLUMN = Range(0, 10_000_000, whole=True)
 
 
 def tracking_reward(
@@ -32,7 +35,7 @@ def tracking_reward(
 class Tracking(Term):
     """Follows the first demonstration in time: s' of an episode's step t is compared with the demonstration's row t + 1.
 
-    After the demonstration's end its last state stays the target. The joints' columns of our tasks are in `envs/tasks.py`.
+    After the demonstration's end its last state stays the target. The joints' columns of our tasks are in `tasks.py`.
     """
 
     name: ClassVar[str] = "tracking"
@@ -47,6 +50,9 @@ class Tracking(Term):
     reference_starts: bool = False
     """Start episodes in states of the demonstration (Gymnasium's MuJoCo environments only; not in the paper)."""
 
+    def __post_init__(self) -> None:
+        check(self, self.name, position_weight=WEIGHT, velocity_weight=WEIGHT, positions=COLUMN, velocities=COLUMN)
+
     @property
     def needs_demos(self) -> bool:
         return True
@@ -59,7 +65,7 @@ class Tracking(Term):
     def starts_from_demos(self) -> bool:
         return self.reference_starts
 
-    def fitted(self, shape: EnvShape) -> "Tracking":
+    def for_env(self, shape: EnvShape) -> "Tracking":
         task = find_task(shape.env_id)
         if self.positions or self.velocities:
             wrong = [c for c in (*self.positions, *self.velocities) if not 0 <= c < shape.obs_size]
@@ -75,7 +81,7 @@ class Tracking(Term):
             raise UserError(f"{task.name} has no tracking reward, as in the paper: it has no joints to follow ({name_them}).")
         return replace(self, positions=task.positions, velocities=task.velocities)
 
-    def reward(self, state: PyTree, agent: AgentBatch, key: PRNGKeyArray) -> Float[Array, " rows"]:
+    def reward(self, state: PyTree, agent: AgentRows, key: PRNGKeyArray) -> Float[Array, " rows"]:
         assert agent.target is not None
         gap = agent.target - agent.next_obs
         angles, speeds = (gap[:, jnp.array(columns, int)] for columns in (self.positions, self.velocities))

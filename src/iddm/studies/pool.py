@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, TypeVar
 
-from iddm.cores import available_cores
 from iddm.errors import UserError
+from iddm.utils.cores import available_cores
 
 Value = TypeVar("Value")
 Job = tuple[Any, ...]

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from iddm.errors import UserError
-from iddm.extras import need
 from iddm.studies.pool import Ended, Job, Value, attempt
+from iddm.utils.extras import need
 
 RETRIES = 3
 """Of a job whose worker died: it resumes from the run's last checkpoint."""

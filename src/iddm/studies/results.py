@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from iddm.errors import UserError
-from iddm.files import from_csv, records, to_csv, write_whole
 from iddm.studies.spec import RunSpec
+from iddm.utils.files import from_csv, records, to_csv, write_whole
 
 POINTS = 40
 """Most points of a curve: each is the mean return of the training episodes that ended since the point before."""

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from iddm.errors import UserError
-from iddm.files import alone, write_whole
 from iddm.studies.core import Run, bundled_expert, evaluate, finish
 from iddm.studies.pool import Ended, Job, in_parallel
 from iddm.studies.provenance import commit
 from iddm.studies.results import Outcome, Result, Results, thinned
 from iddm.studies.spec import EXPERT, RunSpec
+from iddm.utils.files import write_whole
+from iddm.utils.locks import locked
 
 Pool = Callable[[Callable[..., None], Sequence[Job], int | None], Iterator[Ended[None]]]
 """What distributes the work: `in_parallel` on this machine, `on_ray` on a cluster."""
@@ -117,4 +118,4 @@ def _collect(known: Results, spec: RunSpec, out: Path, progress: Progress) -> Re
 
 def _alone_in(out: Path) -> AbstractContextManager[None]:
     """Two studies that write to one directory would lose each other's rows."""
-    return alone(out, f"{out}: another study is writing its results here.")
+    return locked(out, f"{out}: another study is writing its results here.")

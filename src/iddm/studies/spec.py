@@ -21,21 +21,18 @@ UNTRAINED = ("random", EXPERT)
 SIX = ("CartPole", "InvertedPendulum", "InvertedDoublePendulum", "Hopper", "HalfCheetah", "Ant")
 """The paper's tasks."""
 
-STEPS = {
-    "CartPole": 100_000,
-    "InvertedPendulum": 200_000,
-    "InvertedDoublePendulum": 400_000,
-    "Hopper": 1_000_000,
-    "HalfCheetah": 1_000_000,
-    "Ant": 1_000_000,
-}
-"""Environment steps of every method on a task."""
-
 UNDEFINED = {("CartPole", "deepmimic")}
 """No joints to track, as in the paper."""
 
 EPISODES = 50
 """Episodes of an evaluation (the paper's 50 trials)."""
+
+
+def study_steps(task: str) -> int:
+    """Environment steps of every method on a task."""
+    known = find_task(task)
+    assert known is not None, task
+    return known.study_steps
 
 
 @dataclass(frozen=True)
@@ -80,8 +77,8 @@ class RunSpec:
         """The same with few steps and small networks: a test of the machinery, not a result."""
         if self.method == EXPERT:
             return replace(self, episodes=5)
-        settings = {**dict(self.settings), "hidden": (32, 32)}
-        return replace(self, settings=tuple(sorted(settings.items())), steps=8_192, episodes=5)
+        settings = what_differs(self.task, self.method, {**dict(self.settings), "hidden": (32, 32)})
+        return replace(self, settings=settings, steps=8_192, episodes=5)
 
 
 def _flag(name: str, value: Any) -> str:
@@ -110,7 +107,7 @@ class Grid:
                 continue
             settings = {name: value for name, value in variant.items() if name != "steps"}
             for seed in range(seeds):
-                yield RunSpec(task, method, seed, what_differs(task, method, settings), variant.get("steps", STEPS[task]))
+                yield RunSpec(task, method, seed, what_differs(task, method, settings), variant.get("steps", study_steps(task)))
 
 
 def chosen(runs: Sequence[RunSpec], only: Sequence[str]) -> list[RunSpec]:

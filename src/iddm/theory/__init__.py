@@ -1,7 +1,6 @@
 """Finite MDPs: occupancies, divergences and the paper's theorems, exactly. Pure NumPy, float64.
 
-`iddm.theory.toy` (the Gridworld, exactly) and `iddm.theory.report` (`iddm theory`) build on the environment
-and are imported by name.
+`iddm.theory.maze` and `iddm.theory.toy` (the Gridworld, exactly) and `iddm.theory.report` (`iddm theory`) are imported by name.
 """
 
 from iddm.theory.claims import Claim

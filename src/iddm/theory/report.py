@@ -10,10 +10,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from iddm.envs.gridworld import gridworld_mdp
 from iddm.theory import theorems, theorems_js
 from iddm.theory.claims import Claim
 from iddm.theory.examples import random_mdp, random_policy
+from iddm.theory.maze import gridworld_mdp
 from iddm.theory.mdp import Array, FiniteMDP
 from iddm.theory.toy import shortest_path_moves, spread
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from iddm.envs.gridworld import MAX_STEPS, NEXT_STATE, TARGET, distances, gridworld_mdp, gridworld_rewards
 from iddm.errors import UserError
 from iddm.theory.divergences import kl
+from iddm.theory.maze import MAX_STEPS, NEXT_STATE, TARGET, distances, gridworld_mdp, gridworld_rewards
 from iddm.theory.mdp import Array, FiniteMDP, check_policy, occupancy
 from iddm.theory.theorems import disagreement_map
 

@@ -22,8 +22,8 @@ class Format(NamedTuple):
     recognise: Callable[[Path, bytes | None], bool]
     """Gets the path and a file's first bytes, or None for a folder."""
     read: Callable[[Path], Demos]
-    apart: bool = False
-    """A library in C or C++ reads it, so `demos/apart.py` does it in another process."""
+    in_reader_process: bool = False
+    """A library in C or C++ reads it, so `demos/reader_process.py` does it in another process."""
 
 
 def _begins(*magic: bytes) -> Callable[[Path, bytes | None], bool]:
@@ -37,16 +37,16 @@ def _folder(recognise: Callable[[Path], bool]) -> Callable[[Path, bytes | None],
 FORMATS = (
     Format("npz (ours, imitation, Stable-Baselines 2, IL-Datasets, CILO)", _begins(b"PK\x03\x04", b"PK\x05\x06"), read_npz),
     Format("npy", _begins(b"\x93NUMPY"), read_npy),
-    Format("HDF5 (D4RL, robomimic)", _begins(b"\x89HDF\r\n\x1a\n"), read_hdf5, apart=True),
-    Format("Parquet", _begins(b"PAR1"), read_parquet_table, apart=True),
+    Format("HDF5 (D4RL, robomimic)", _begins(b"\x89HDF\r\n\x1a\n"), read_hdf5, in_reader_process=True),
+    Format("Parquet", _begins(b"PAR1"), read_parquet_table, in_reader_process=True),
     Format("CSV", lambda path, head: head is not None and is_text(head), read_csv),
-    Format("a Minari folder", _folder(is_minari_folder), read_minari, apart=True),
-    Format("a LeRobot folder", _folder(is_lerobot_folder), read_lerobot, apart=True),
+    Format("a Minari folder", _folder(is_minari_folder), read_minari, in_reader_process=True),
+    Format("a LeRobot folder", _folder(is_lerobot_folder), read_lerobot, in_reader_process=True),
     Format(
         "an imitation folder",
         _folder(lambda path: is_imitation_folder(frozenset(os.listdir(path)))),
         read_imitation_folder,
-        apart=True,
+        in_reader_process=True,
     ),
 )
 """Tried in order."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from iddm.demos.formats.common import check_unpacked
 from iddm.errors import UserError
-from iddm.extras import need
+from iddm.utils.extras import need
 
 MAX_COLUMNS = 100_000
 

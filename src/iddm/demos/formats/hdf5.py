@@ -11,7 +11,7 @@ from iddm.demos.formats.d4rl import demos_from_flat
 from iddm.demos.formats.robomimic import read_robomimic
 from iddm.demos.types import Demos
 from iddm.errors import UserError
-from iddm.extras import need
+from iddm.utils.extras import need
 
 MAX_MEMBERS = 200_000
 

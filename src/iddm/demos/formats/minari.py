@@ -18,7 +18,7 @@ from iddm.demos.formats.common import from_episodes
 from iddm.demos.formats.hdf5 import Hdf5
 from iddm.demos.types import Demos
 from iddm.errors import UserError
-from iddm.extras import need
+from iddm.utils.extras import need
 
 MAX_ONE_HOT = 10_000
 Leaf = Callable[[tuple[str | int, ...]], np.ndarray]

@@ -16,7 +16,7 @@ from iddm.demos.formats.ours import KEYS, arrays_from_demos, demos_from_arrays
 from iddm.demos.formats.stable_baselines import demos_from_starts
 from iddm.demos.types import Demos
 from iddm.errors import UserError
-from iddm.files import write_whole
+from iddm.utils.files import write_whole
 
 
 class Layout(NamedTuple):

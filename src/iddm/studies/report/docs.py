@@ -4,11 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from iddm.errors import UserError
-from iddm.files import write_whole
 from iddm.report.table import NOTHING, Table, to_markdown, with_tables
 from iddm.studies.catalogue import STUDIES
 from iddm.studies.results import Results
 from iddm.studies.study import ShowTable
+from iddm.utils.files import write_whole
 
 NO_RUNS = "No runs yet."
 QUICK = "Made with --quick: a test of the machinery, not a result."

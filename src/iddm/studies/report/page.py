@@ -8,7 +8,6 @@ from typing import Any
 from rich.console import Console
 
 from iddm.errors import UserError
-from iddm.files import write_whole
 from iddm.report.html_page import fold, html_page, section
 from iddm.report.table import Table, to_html
 from iddm.studies.catalogue import STUDIES
@@ -22,6 +21,7 @@ from iddm.studies.spec import EXPERT, SIX
 from iddm.studies.statistics import Estimate, mean_over_tasks
 from iddm.studies.study import Section, ShowChart, ShowTable, Study
 from iddm.studies.study_results import StudyResults
+from iddm.utils.files import write_whole
 
 _SWITCHES = '<fieldset class="switches" aria-label="lines to show"></fieldset><noscript>The charts need JavaScript.</noscript>'
 

@@ -9,7 +9,6 @@ import rich.table
 from rich.console import Console
 
 from iddm.envs.gridworld import draw_maze
-from iddm.files import write_whole
 from iddm.report.svg import new_figure, to_svg
 from iddm.report.table import NOTHING, Table, to_markdown
 from iddm.studies.report.formatting import NAMES
@@ -17,6 +16,7 @@ from iddm.studies.report.tables import INTERVAL
 from iddm.studies.statistics import Estimate, mean_interval, paired_differences, spread
 from iddm.studies.toy import CHOICES, METHODS, PAPER, ToyRow
 from iddm.theory.toy import approximate_disagreement
+from iddm.utils.files import write_whole
 
 COLOURS = {"gail": "#555555", "gaifo": "#c0504d", "iddm": "#1f4e8c"}
 

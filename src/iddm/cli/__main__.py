@@ -1,0 +1,3 @@
+from iddm.cli.commands import main
+
+raise SystemExit(main())

@@ -1,0 +1,92 @@
+"""The command line. Bad input is one sentence on stderr and exit code 2."""
+
+import os
+import sys
+import traceback
+from collections.abc import Callable
+
+from iddm.cli.console import OUT
+from iddm.cli.convert import convert_command
+from iddm.cli.demos import demos_command
+from iddm.cli.doctor import doctor_command
+from iddm.cli.eval import eval_command
+from iddm.cli.expert import expert_command
+from iddm.cli.export import export_command
+from iddm.cli.inspect import inspect_command
+from iddm.cli.report import report_command
+from iddm.cli.study import study_command
+from iddm.cli.theory import theory_command
+from iddm.cli.toy import toy_command
+from iddm.cli.train import train_command
+from iddm.errors import UserError
+
+COMMANDS: dict[str, Callable[[list[str]], int | None]] = {
+    "train": train_command,
+    "eval": eval_command,
+    "expert": expert_command,
+    "demos": demos_command,
+    "inspect": inspect_command,
+    "convert": convert_command,
+    "export": export_command,
+    "doctor": doctor_command,
+    "report": report_command,
+    "theory": theory_command,
+    "toy": toy_command,
+    "study": study_command,
+}
+
+
+def _with_imports(args: list[str]) -> list[str]:
+    """Import what `--import` names, for every command, and return the other arguments. Only a command line can ask for it."""
+    if not any(arg.split("=")[0] == "--import" for arg in args):
+        return args
+    from iddm.envs.spec import import_module
+
+    rest, waiting = [], list(args)
+    while waiting:
+        arg = waiting.pop(0)
+        if arg == "--import" and not waiting:
+            raise UserError("--import needs the name of a module or a file that ends in .py.")
+        if arg == "--import" or arg.startswith("--import="):
+            import_module(arg.partition("=")[2] or waiting.pop(0))
+        else:
+            rest.append(arg)
+    return rest
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run a command; returns the exit code."""
+    args = list(sys.argv[1:] if argv is None else argv)
+    if "--traceback" in args:
+        args = [arg for arg in args if arg != "--traceback"]
+        os.environ["IDDM_TRACEBACK"] = "1"
+    if not args or args[0] in ("-h", "--help"):
+        OUT.print("iddm: a policy from demonstrations without actions\n", highlight=False)
+        for name, command in COMMANDS.items():
+            OUT.print(f"  iddm {name:<8} {(command.__doc__ or '').strip()}", highlight=False)
+        OUT.print("\n`iddm COMMAND --help` explains each setting.", highlight=False)
+        OUT.print(
+            "`--import MODULE` (or FILE.py), with any command, first imports what registers your environment.", highlight=False
+        )
+        OUT.print("`--traceback` (or IDDM_TRACEBACK=1) also shows where an error came from.", highlight=False)
+        return 0 if args else 2
+    if args[0] == "--version":
+        from importlib.metadata import version
+
+        print(version("iddm"))
+        return 0
+    try:
+        if args[0] not in COMMANDS:
+            raise UserError(f"there is no command '{args[0]}'; there are {', '.join(COMMANDS)}.")
+        return COMMANDS[args[0]](_with_imports(args[1:])) or 0
+    except UserError as error:
+        if os.environ.get("IDDM_TRACEBACK"):
+            traceback.print_exc()
+        print(f"iddm: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("iddm: stopped", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output went away
+        return 0

@@ -1,0 +1,55 @@
+"""`iddm demos`."""
+
+import dataclasses
+from pathlib import Path
+
+import tyro
+
+from iddm.cli.console import OUT
+from iddm.cli.policies import find_policy
+from iddm.errors import UserError
+
+
+@dataclasses.dataclass(frozen=True)
+class _Demos:
+    out: Path
+    """File to write (.npz)."""
+    policy: tyro.conf.Positional[str | None] = None
+    """Directory of a run, a policy file, or the name of a task with a bundled expert; with --sb3, the environment."""
+    expert: str | None = None
+    """Task whose bundled expert acts, instead of a policy: Hopper, or Hopper-v5."""
+    sb3: Path | None = None
+    """Record a saved Stable-Baselines3 model instead (its zip; only the weights are read)."""
+    episodes: int = 50
+    """Episodes to record."""
+    with_actions: bool = False
+    """Keep the actions too."""
+    stochastic: bool = False
+    """Sample actions instead of taking the most likely."""
+    seed: int = 500_000
+    """Seed of the first episode."""
+
+
+def demos_command(args: list[str]) -> None:
+    """Record demonstrations from a policy."""
+    from iddm.bundled import bundled_expert
+    from iddm.demos import save_demos
+    from iddm.evaluation import record_demos, record_sb3
+
+    given = tyro.cli(_Demos, args=args, prog="iddm demos")
+    if (given.policy is None) == (given.expert is None) or (given.sb3 and given.expert):
+        raise UserError(
+            "Say who acts: a run's directory, a policy file, --expert TASK, or --sb3 MODEL ENV, and only one of them."
+        )
+    if given.sb3 is not None and given.policy is not None:
+        demos = record_sb3(given.sb3, given.policy, given.episodes, given.with_actions, given.seed)
+    else:
+        policy = bundled_expert(given.expert) if given.expert else find_policy(given.policy or "")
+        demos = record_demos(policy, given.episodes, given.with_actions, given.stochastic, given.seed)
+    save_demos(demos, given.out)
+    assert demos.episode_returns is not None
+    OUT.print(
+        f"{given.out}: {demos.num_episodes} episodes, {demos.num_transitions} transitions, "
+        f"{'with' if given.with_actions else 'without'} actions, mean return {demos.episode_returns.mean():.1f}",
+        highlight=False,
+    )

@@ -1,0 +1,29 @@
+"""`iddm doctor`."""
+
+import dataclasses
+from pathlib import Path
+
+import tyro
+
+from iddm.cli.console import OUT
+
+
+@dataclasses.dataclass(frozen=True)
+class _Doctor:
+    run: tyro.conf.Positional[Path]
+    """Directory of a run, finished or not."""
+    control: Path | None = None
+    """Directory of a run that learned without demonstrations, to compare returns with."""
+
+
+def doctor_command(args: list[str]) -> int:
+    """Say what is wrong with a run, the evidence, and the setting to change; exit code 1 where something is."""
+    from iddm.doctor import diagnose
+
+    given = tyro.cli(_Doctor, args=args, prog="iddm doctor")
+    findings = diagnose(given.run, given.control)
+    for _, sentence in findings:
+        OUT.print(f"• {sentence}", highlight=False, markup=False)
+    if not findings:
+        OUT.print("Nothing wrong found.", highlight=False)
+    return 1 if findings else 0

@@ -1,0 +1,54 @@
+"""`iddm eval`."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import tyro
+
+from iddm.cli.console import OUT
+from iddm.cli.policies import find_policy
+
+
+@dataclasses.dataclass(frozen=True)
+class _Eval:
+    policy: tyro.conf.Positional[str]
+    """Directory of a run, a policy file, the name of a task with a bundled expert, or 'random' with --env."""
+    episodes: int = 50
+    """Episodes to run."""
+    env: str | None = None
+    """Environment, if not the policy's own."""
+    seed: int | None = None
+    """Seed of the first episode."""
+    stochastic: bool = False
+    """Sample actions instead of taking the most likely."""
+    json: bool = False
+    """Print one JSON object."""
+
+
+def eval_command(args: list[str]) -> None:
+    """Evaluate a policy by the environment's own return."""
+    from iddm.evaluation import EVALUATION_SEED, evaluate
+
+    given = tyro.cli(_Eval, args=args, prog="iddm eval")
+    policy = "random" if given.policy == "random" else find_policy(given.policy)
+    seed = EVALUATION_SEED if given.seed is None else given.seed
+    result = evaluate(policy, given.env, given.episodes, seed, given.stochastic)
+    returns = _demonstrated_returns(given.policy)
+    if given.json:
+        print(json.dumps(result.to_json() | ({"demonstrations": returns} if returns else {})))
+        return
+    OUT.print(f"{result.env}: {result.mean:.1f} ± {result.std:.1f} over {given.episodes} episodes", highlight=False)
+    if returns:
+        OUT.print(f"Its demonstrations: {np.mean(returns):.1f} ± {np.std(returns):.1f} over {len(returns)}", highlight=False)
+
+
+def _demonstrated_returns(policy: str) -> list[float] | None:
+    """The returns of the demonstrations that a run imitated, where `policy` is a run that knows them."""
+    from iddm.training.run_dir import Run
+
+    if not (Path(policy) / "demos.json").is_file():
+        return None
+    demos = Run(Path(policy)).demos
+    return None if demos is None or demos.returns is None else list(demos.returns)

@@ -1,0 +1,42 @@
+"""`iddm report`."""
+
+import dataclasses
+from pathlib import Path
+
+import tyro
+
+from iddm.cli.console import OUT
+from iddm.errors import UserError
+
+
+@dataclasses.dataclass(frozen=True)
+class _Report:
+    directory: tyro.conf.Positional[Path]
+    """Directory of a finished run, or of the results of studies (runs.csv)."""
+    out: Path = Path("report.html")
+    """Page to write."""
+    episodes: int = 50
+    """Of a run: episodes of each evaluation."""
+    docs: bool = False
+    """Of studies: also write their tables into docs/results.md and README.md of the current directory."""
+    film: bool = False
+    """Of studies: also show pictures of the experts and of what IDDM learned (takes time)."""
+    runs: Path = Path("runs/studies")
+    """Of studies: where the runs are, for --film."""
+
+
+def report_command(args: list[str]) -> None:
+    """Write a page: a run beside random actions and the expert, or the results of studies beside the paper's."""
+    given = tyro.cli(_Report, args=args, prog="iddm report")
+    if (given.directory / "runs.csv").is_file():
+        from iddm.studies.report.page import report_studies
+
+        report_studies(given.directory, given.out, OUT, given.docs, given.film, given.runs)
+        return
+    if not (given.directory / "config.json").is_file():
+        raise UserError(f"{given.directory}: there is no run here (no config.json), nor results of studies (no runs.csv).")
+    if given.docs or given.film:
+        raise UserError(f"{given.directory} is a run; --docs and --film are for results of studies.")
+    from iddm.report.run_page import report_run
+
+    report_run(given.directory, given.out, given.episodes, OUT)

@@ -1,0 +1,21 @@
+"""`iddm theory`."""
+
+import dataclasses
+
+import tyro
+
+from iddm.cli.console import OUT
+
+
+@dataclasses.dataclass(frozen=True)
+class _Theory:
+    seed: int = 0
+    """Seed of the random examples."""
+
+
+def theory_command(args: list[str]) -> None:
+    """Check the paper's theorems on finite examples, exactly."""
+    from iddm.theory.report import print_theory, theory_report
+
+    given = tyro.cli(_Theory, args=args, prog="iddm theory")
+    print_theory(theory_report(given.seed), OUT)

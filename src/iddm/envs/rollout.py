@@ -1,0 +1,87 @@
+"""What the agent did: steps of many environments, with the true successor of every state."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from iddm.envs.spaces import ActionSpace
+from iddm.envs.vector import VectorEnv
+
+
+class Rollout(NamedTuple):
+    """`T` steps of `N` environments. `next_obs` is the true successor, also where an episode ends."""
+
+    obs: Float[np.ndarray, "T N obs"]
+    action: Float[np.ndarray, "T N actions"] | Int[np.ndarray, "T N"]
+    next_obs: Float[np.ndarray, "T N obs"]
+    env_reward: Float[np.ndarray, "T N"]
+    terminated: Bool[np.ndarray, "T N"]
+    truncated: Bool[np.ndarray, "T N"]
+    valid: Bool[np.ndarray, "T N"]
+    """False on the row that an autoreset makes: the action was ignored, and the successor is a new episode's start."""
+    step: Int[np.ndarray, "T N"]
+    """Time within the episode: 0 on its first row, or the time in the demonstration where the episode began."""
+    past: Float[np.ndarray, "T N states obs"] | None = None
+    """The states before `next_obs` that a discriminator compares, oldest first; None where that is `obs` alone."""
+
+
+class Collector:
+    """Steps the environments and remembers where they are; also keeps the returns of the episodes that ended."""
+
+    def __init__(self, env: VectorEnv, space: ActionSpace, lags: tuple[int, ...] = (1,)) -> None:
+        self._env = env
+        self._space = space
+        self._obs = env.reset()
+        self._ended = np.zeros(len(self._obs), bool)
+        self._return = np.zeros(len(self._obs))
+        self._step = env.start
+        self._past = Past(lags, self._obs) if lags != (1,) else None
+
+    def collect(self, act: Callable[[np.ndarray, int], np.ndarray], num_steps: int) -> tuple[Rollout, list[float]]:
+        """`num_steps` steps with `act(obs, t)`, and the returns of the episodes that ended on the way."""
+        rows, finished = [], []
+        for t in range(num_steps):
+            action = np.asarray(act(self._obs, t))
+            step = self._env.step(self._space.to_env(action))
+            valid = ~self._ended
+            past = None if self._past is None else self._past.before_successor(self._obs, valid)
+            rows.append(
+                Rollout(
+                    obs=self._obs,
+                    action=action,
+                    next_obs=step.obs,
+                    env_reward=step.reward,
+                    terminated=step.terminated,
+                    truncated=step.truncated,
+                    valid=valid,
+                    step=self._step,
+                    past=past,
+                )
+            )
+            self._step = np.where(valid, self._step + 1, self._env.start).astype(np.int32)
+            self._return = np.where(valid, self._return + step.reward, 0.0)
+            self._ended = (step.terminated | step.truncated) & valid
+            finished += self._return[self._ended].tolist()
+            self._obs = step.obs
+        stacked: list[Any] = [None if part[0] is None else np.stack(part) for part in zip(*rows, strict=True)]
+        return Rollout(*stacked), finished
+
+    def close(self) -> None:
+        self._env.close()
+
+
+class Past:
+    """The last states of each environment's episode; its first state stands in for those before it."""
+
+    def __init__(self, lags: tuple[int, ...], first: np.ndarray) -> None:
+        self._lags = np.array(lags)
+        self._states = np.repeat(first[None], self._lags.max(), axis=0)
+        self._fresh = np.ones(len(first), bool)
+
+    def before_successor(self, obs: np.ndarray, valid: np.ndarray) -> Float[np.ndarray, "N states obs"]:
+        """Take in the newest state; the states `lags` before its successor. The row after an autoreset begins an episode."""
+        self._states = np.where(self._fresh[:, None], obs, np.concatenate([self._states[1:], obs[None]]))
+        self._fresh = ~valid
+        return np.swapaxes(self._states[-self._lags], 0, 1)

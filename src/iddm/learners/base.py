@@ -1,0 +1,106 @@
+"""What a learner is. The training loop drives every learner through this interface and knows none of them."""
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, PRNGKeyArray, PyTree
+
+from iddm.envs.rollout import Rollout
+from iddm.envs.spaces import ActionSpace
+from iddm.nets import Normaliser, Policy
+from iddm.rewards import Term
+from iddm.rewards.expert import Expert
+
+Metrics = dict[str, Array]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is to be learned, apart from data: the sizes of the environment and the terms of the reward."""
+
+    obs_size: int
+    action_space: ActionSpace
+    terms: tuple[Term, ...] = ()
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How a run is divided into iterations."""
+
+    num_iterations: int
+    rollout_length: int = 0
+    """Steps of each environment per iteration; 0 for a learner that never acts."""
+    num_envs: int = 1
+    restart_every: int = 0
+    """Iterations after which the environments start anew; 0 for never."""
+    epochs: int | None = None
+    """Epochs of the run, for a learner that never acts."""
+
+    @property
+    def steps_per_iteration(self) -> int:
+        return self.rollout_length * self.num_envs
+
+
+class Progress(NamedTuple):
+    """Where in the run an iteration is; traced, so that one compiled program serves all iterations."""
+
+    iteration: int
+    left: float
+    """The part of the run that is left: 1 at the start, 0 at the end."""
+
+
+@runtime_checkable
+class Learner(Protocol):
+    """A frozen dataclass of settings with pure functions. All that is learned is in its state, a pytree of arrays."""
+
+    name: ClassVar[str]
+    checkpoint_every: ClassVar[int] = 32
+    """Iterations between checkpoints, unless the user says otherwise."""
+
+    @property
+    def needs_demos(self) -> bool:
+        """Whether the learner itself, apart from the terms of the reward, learns from demonstrations."""
+        return False
+
+    @property
+    def needs_expert_actions(self) -> bool:
+        return False
+
+    def schedule(self, steps: int) -> Schedule:
+        """How `steps` environment steps are divided into iterations."""
+        ...
+
+    def init(self, problem: Problem, expert: Expert | None, key: PRNGKeyArray) -> PyTree:
+        """The state before the first iteration."""
+        ...
+
+    def actor(self, state: PyTree, iteration: int) -> tuple[Policy, Normaliser] | None:
+        """The policy that samples the iteration's actions; None for uniformly random actions."""
+        ...
+
+    def update(
+        self,
+        problem: Problem,
+        state: PyTree,
+        rollout: Rollout | None,
+        expert: Expert | None,
+        key: PRNGKeyArray,
+        progress: Progress,
+    ) -> tuple[PyTree, Metrics]:
+        """Learn from an iteration's rollout: the next state and its metrics; traced.
+
+        The metrics "finite/NAME" say whether each part of the state is finite.
+        """
+        ...
+
+    def policy(self, state: PyTree) -> tuple[Policy, Normaliser] | None:
+        """The learned policy; None for uniformly random actions."""
+        ...
+
+
+def all_finite(tree: PyTree) -> Array:
+    """Whether every number in a pytree is finite."""
+    leaves = [jnp.isfinite(x).all() for x in jax.tree.leaves(tree) if jnp.issubdtype(x.dtype, jnp.floating)]
+    return jnp.stack([*leaves, jnp.array(True)]).all()

@@ -1,0 +1,8 @@
+"""Networks: a batched perceptron, the two policies, the value function, and the one normaliser at every network's input."""
+
+from iddm.nets.mlp import MLP
+from iddm.nets.normaliser import Normaliser
+from iddm.nets.policies import CategoricalPolicy, GaussianPolicy, Policy, make_policy
+from iddm.nets.value import ValueFunction
+
+__all__ = ["MLP", "CategoricalPolicy", "GaussianPolicy", "Normaliser", "Policy", "ValueFunction", "make_policy"]

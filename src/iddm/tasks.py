@@ -1,0 +1,113 @@
+"""The tasks that we know by name: the paper's six and two more, with all that is particular to each."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Task:
+    """One control task."""
+
+    name: str
+    env_id: str
+    """Gymnasium's name."""
+    obs_size: int
+    max_episode_steps: int
+    paper_obs_size: int | None = None
+    """IDDM, Table 4; None where the paper does not have the task."""
+    positions: tuple[int, ...] = ()
+    """Columns of the joint angles (and of a cart's place, or an angle's sine and cosine): the root's pose is not a joint."""
+    velocities: tuple[int, ...] = ()
+    """Columns of the joint velocities."""
+    study_steps: int = 1_000_000
+    """Environment steps of every method in the studies."""
+    imitation: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of whichever method imitates on this task, where they differ from the method's (docs/methods/iddm.md)."""
+    expert: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of its expert, where they differ from PPO's: `iddm expert TASK` starts from them."""
+
+
+def _columns(first: int, last: int) -> tuple[int, ...]:
+    return tuple(range(first, last + 1))
+
+
+TASKS: tuple[Task, ...] = (
+    Task("CartPole", "CartPole-v1", 4, 200, 4, study_steps=100_000, expert={"steps": 100_000}),
+    Task(
+        "InvertedPendulum",
+        "InvertedPendulum-v5",
+        4,
+        1000,
+        4,
+        positions=(0, 1),
+        velocities=(2, 3),
+        study_steps=200_000,
+        expert={"steps": 200_000},
+    ),
+    Task(
+        "InvertedDoublePendulum",
+        "InvertedDoublePendulum-v5",
+        9,
+        1000,
+        11,
+        positions=_columns(0, 4),
+        velocities=_columns(5, 7),
+        study_steps=400_000,
+        expert={"steps": 1_000_000, "hidden": (64, 64)},
+    ),
+    Task(
+        "Hopper",
+        "Hopper-v5",
+        11,
+        1000,
+        11,
+        positions=_columns(2, 4),
+        velocities=_columns(8, 10),
+        imitation={"log_std_init": -0.5},
+        expert={
+            "steps": 4_000_000,
+            "hidden": (256, 256),
+            "num_envs": 32,
+            "log_std_init": -0.5,
+            "batch_size": 1024,
+            "discount": 0.995,
+        },
+    ),
+    Task(
+        "HalfCheetah",
+        "HalfCheetah-v5",
+        17,
+        1000,
+        17,
+        positions=_columns(2, 7),
+        velocities=_columns(11, 16),
+        expert={"steps": 1_000_000, "hidden": (64, 64)},
+    ),
+    Task(
+        "Ant",
+        "Ant-v5",
+        105,
+        1000,
+        111,
+        positions=_columns(5, 12),
+        velocities=_columns(19, 26),
+        imitation={"log_std_init": -2.0},
+        expert={"steps": 9_000_000, "hidden": (128, 128), "num_envs": 32, "batch_size": 1024, "discount": 0.995},
+    ),
+    Task("Walker2d", "Walker2d-v5", 17, 1000, positions=_columns(2, 7), velocities=_columns(11, 16)),
+    Task(
+        "Humanoid",
+        "Humanoid-v5",
+        348,
+        1000,
+        positions=_columns(5, 21),
+        velocities=_columns(28, 44),
+        expert={"steps": 2_000_000, "hidden": (128, 128), "num_envs": 32, "batch_size": 1024, "epochs": 5},
+    ),
+)
+
+
+def find_task(name: str) -> Task | None:
+    """The task of this name ("Hopper") or Gymnasium id ("Hopper-v5"), or None."""
+    return next((t for t in TASKS if name.lower() in (t.name.lower(), t.env_id.lower())), None)

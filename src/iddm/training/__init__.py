@@ -1,0 +1,1 @@
+"""From a config to a trained policy: set-up, the loop, and the run's directory."""

@@ -1,0 +1,59 @@
+"""Checkpoints: the last two, written whole and then renamed."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from iddm.errors import UserError
+from iddm.utils.files import write_whole
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The learner's arrays after `iteration` iterations, and the actions since the environments last started."""
+
+    iteration: int
+    arrays: dict[str, np.ndarray]
+    actions: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Checkpoints:
+    """The checkpoints of a run."""
+
+    folder: Path
+
+    def paths(self) -> list[Path]:
+        """Oldest first."""
+        found = self.folder.glob("iteration_*.safetensors")
+        return sorted(p for p in found if re.fullmatch(r"iteration_\d{8}\.safetensors", p.name))
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Write a checkpoint and remove all but the last two."""
+        arrays = {name: np.array(x, order="C") for name, x in checkpoint.arrays.items()}
+        if checkpoint.actions is not None:
+            arrays["actions"] = np.array(checkpoint.actions, order="C")
+        name = f"iteration_{checkpoint.iteration:08d}.safetensors"
+        write_whole(self.folder / name, save(arrays, {"iteration": str(checkpoint.iteration)}))
+        for old in self.paths()[:-2]:
+            old.unlink()
+
+    def load(self) -> Checkpoint | None:
+        """The newest readable checkpoint, or None where there is none yet."""
+        damaged = []
+        for path in reversed(self.paths()):
+            try:
+                with safe_open(path, framework="numpy") as file:
+                    iteration = int((file.metadata() or {})["iteration"])
+                    arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            except (SafetensorError, KeyError, ValueError, OSError) as error:
+                damaged.append(f"{path.name} ({error})")
+                continue
+            return Checkpoint(iteration, arrays, arrays.pop("actions", None))
+        if damaged:
+            raise UserError(f"{self.folder.parent}: no checkpoint can be read: {', '.join(damaged)}.")
+        return None

@@ -1,0 +1,164 @@
+"""From the demonstrations that a config names to the arrays that the learner samples, checked against the environment."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from iddm.bundled import bundled_demos, with_expert_actions
+from iddm.config import Config
+from iddm.demos import Demos, load_demos, require_compatible
+from iddm.demos.align import View, at_the_environments_rate, choose_columns, make_view, parse_stride
+from iddm.envs.spec import EnvShape
+from iddm.errors import UserError
+from iddm.rewards.expert import Expert, ExpertEnds, ExpertView
+from iddm.tasks import find_task
+
+
+@dataclass(frozen=True)
+class DemosRecord:
+    """What a run says of its demonstrations (demos.json): where they came from, and what it is compared with."""
+
+    source: str
+    """A path, "bundled: TASK", or "given in Python"."""
+    sha256: str
+    num_episodes: int
+    num_transitions: int
+    returns: tuple[float, ...] | None
+    """The environment's own return of each episode, where it is known."""
+    columns: tuple[int, ...]
+    """Columns of the environment's observation that are compared."""
+    column_mean: tuple[float, ...]
+    column_std: tuple[float, ...]
+
+    @property
+    def bundled_task(self) -> str | None:
+        """The task whose bundled expert the run imitates; None for other demonstrations."""
+        kind, _, task = self.source.partition(": ")
+        return task if kind == "bundled" and find_task(task) else None
+
+
+@dataclass(frozen=True)
+class Demonstrations:
+    """The demonstrations of a run, ready to learn from."""
+
+    expert: Expert
+    record: DemosRecord
+    agent_lags: tuple[int, ...]
+    """How many steps before a successor the states lie that a discriminator compares with it."""
+
+
+def prepare_demonstrations(config: Config, shape: EnvShape, given: Demos | None) -> Demonstrations:
+    """Find, cut, align and check the demonstrations; everything that can be wrong is said here."""
+    source, demos = find_demos(config, given)
+    demos = demos if config.needs_expert_actions else demos.states_only()
+    digest, returns = demos.digest(), demos.episode_returns
+    if config.needs_expert_actions and source.startswith("bundled: "):
+        demos = with_expert_actions(demos, config.env)
+    demos, view = align_demos(demos, shape, config)
+    expert = expert_arrays(demos, shape, config, view)
+    rows = np.asarray(expert.rows)
+    record = DemosRecord(
+        source=source,
+        sha256=digest,
+        num_episodes=demos.num_episodes,
+        num_transitions=demos.num_transitions,
+        returns=None if returns is None else tuple(returns.tolist()),
+        columns=tuple(range(shape.obs_size)) if view.columns is None else view.columns,
+        column_mean=tuple(rows.mean(axis=0).tolist()),
+        column_std=tuple(rows.std(axis=0).tolist()),
+    )
+    return Demonstrations(expert, record, view.agent_lags)
+
+
+def find_demos(config: Config, given: Demos | None = None) -> tuple[str, Demos]:
+    """The demonstrations that a config names, or those given, cut to size, and where they came from."""
+    if given is not None:
+        source, demos = "given in Python", given
+    elif config.demos:
+        source, demos = config.demos, load_demos(config.demos)
+    else:
+        task = find_task(config.env)
+        source, demos = f"bundled: {task.name if task else config.env}", bundled_demos(config.env)
+    if config.demo_episodes is not None:
+        demos = demos.take_episodes(config.demo_episodes)
+    if config.demo_transitions is not None:
+        demos = demos.take_transitions(config.demo_transitions, seed=config.seed)
+    return source, demos
+
+
+def align_demos(demos: Demos, shape: EnvShape, config: Config) -> tuple[Demos, View]:
+    """Demonstrations with the columns and at the rate that are compared, and how the agent's states are compared with them."""
+    where = config.demos or "the demonstrations"
+    stride = parse_stride(config.stride)
+    demos, columns = choose_columns(demos, shape.sizes, config.columns, config.demo_columns, where)
+    changed = stride != 1 or config.window != 2 or columns is not None
+    if changed and (config.learner.needs_demos or config.needs_whole_episodes):
+        raise UserError(
+            f"--columns, --stride and --window are for a discriminator on transitions; method {config.method}, as set, needs "
+            "demonstrations with every column, at the environment's rate."
+        )
+    if stride != 1 and config.needs_expert_actions:
+        raise UserError(f"--stride {config.stride}: method {config.method} compares actions, which go with every step; use iddm.")
+    demos, stride = at_the_environments_rate(demos, stride)
+    return demos, make_view(columns, config.window, stride)
+
+
+def expert_arrays(demos: Demos, shape: EnvShape, config: Config, view: View) -> Expert:
+    """Demonstrations on the device, checked against the environment."""
+    where = config.demos or "the demonstrations"
+    if view.columns is None:
+        try:
+            require_compatible(demos, shape.sizes)
+        except UserError as error:
+            raise UserError(f"{where}: {error}") from None
+    actions = None
+    if config.needs_expert_actions:
+        recorded = demos.flat_actions()
+        if recorded is None:
+            raise UserError(
+                f"{where}: method {config.method} needs the expert's actions, and there are none; record some with "
+                "`iddm demos --with-actions`, or use iddm or gaifo."
+            )
+        actions = _action_features(recorded, shape, where)
+    rows, starts = demos.flat()
+    expert = Expert(
+        rows=jnp.asarray(rows),
+        starts=jnp.asarray(starts),
+        actions=actions,
+        view=ExpertView(
+            past=None if view.plain else jnp.asarray(view.expert_past(demos)),
+            columns=None if view.columns is None else jnp.asarray(view.columns),
+        ),
+    )
+    if not config.needs_whole_episodes:
+        return expert
+    if config.demo_transitions is not None:
+        raise UserError(f"Method {config.method}, as set, needs whole episodes; choose with --demo-episodes instead.")
+    ends = None if shape.max_episode_steps is None else expert_ends(demos, shape.max_episode_steps)
+    return expert._replace(reference=jnp.asarray(demos.observations[0]), ends=ends)
+
+
+def expert_ends(demos: Demos, limit: int) -> ExpertEnds:
+    """Which episodes ended in a terminal state; where the file does not say, those shorter than the time limit."""
+    ended = demos.lengths < limit if demos.terminated is None else np.asarray(demos.terminated)
+    terminal = np.zeros(demos.num_transitions + demos.num_episodes, bool)
+    terminal[np.cumsum(demos.lengths + 1) - 1] = ended
+    num_absorbed = np.maximum(limit - demos.lengths, 0)[ended].sum()
+    return ExpertEnds(
+        terminal=jnp.asarray(terminal), num_absorbed=jnp.asarray(float(num_absorbed)), limit=jnp.asarray(float(limit))
+    )
+
+
+def _action_features(recorded: np.ndarray, shape: EnvShape, where: str) -> jax.Array:
+    space = shape.action_space
+    if space.discrete:
+        choice = space.from_env(recorded.reshape(len(recorded), -1)[:, 0].astype(int))
+        if (recorded.ndim > 1 and recorded.shape[1] != 1) or choice.min() < 0 or choice.max() >= space.size:
+            raise UserError(f"{where}: actions are not among the {space.size} choices of {shape.env_id}.")
+        return jax.nn.one_hot(choice, space.size)
+    flat = recorded.reshape(len(recorded), -1)
+    if flat.shape[1] != space.size:
+        raise UserError(f"{where}: actions have {flat.shape[1]} columns, and {shape.env_id} takes {space.size}.")
+    return jnp.clip(space.from_env(flat), *map(jnp.asarray, space.limits))

@@ -1,0 +1,177 @@
+"""The loop: act, learn, record, keep. It serves every method; what an update is, the method's learner knows."""
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import PRNGKeyArray, PyTree
+
+from iddm.envs.rollout import Rollout
+from iddm.errors import UserError
+from iddm.learners import Learner, Problem
+from iddm.learners.base import Metrics, Progress
+from iddm.policy import Policy
+from iddm.rewards.expert import Expert
+from iddm.training.checkpoints import Checkpoint
+from iddm.training.environments import Environments, iteration_key
+from iddm.training.run_dir import Run
+from iddm.training.setup import Setup
+from iddm.utils.compiled import keep_compiled_code
+
+OnRow = Callable[[dict[str, float]], None]
+"""Called with each row of metrics."""
+OnIteration = Callable[[dict[str, float], Callable[[], Policy]], None]
+"""Called after each iteration with its row of metrics and a function that gives the policy as it is then."""
+
+
+class Interrupted(Exception):
+    """Training stopped at the user's wish; a checkpoint is on disk."""
+
+
+class Diverged(UserError):
+    """A loss, reward or parameter became non-finite."""
+
+
+# Learner and problem are values, so one compiled program serves every run with the same settings.
+@partial(jax.jit, static_argnums=(0, 1), donate_argnums=2)
+def update(
+    learner: Learner,
+    problem: Problem,
+    state: PyTree,
+    rollout: Rollout | None,
+    expert: Expert | None,
+    key: PRNGKeyArray,
+    progress: Progress,
+) -> tuple[PyTree, Metrics]:
+    """The learner's update, compiled; the old state's memory is used for the new one."""
+    return learner.update(problem, state, rollout, expert, key, progress)
+
+
+def train_iteration(
+    setup: Setup, environments: Environments | None, state: PyTree, iteration: int
+) -> tuple[PyTree, Metrics, list[float]]:
+    """One pass of Algorithm 1's loop: sample a rollout with π_θ, then update I, D_φ and π_θ   (IDDM, Alg. 1)."""
+    config, learner = setup.config, setup.config.learner
+    rollout, returns = None, []
+    if environments is not None:
+        rollout, returns = environments.rollout(learner.actor(state, iteration), iteration)
+    progress = Progress(iteration, 1 - iteration / config.schedule.num_iterations)
+    key = iteration_key(config.seed, iteration)
+    state, metrics = update(learner, setup.problem, state, rollout, setup.expert, key, progress)
+    return state, jax.device_get(metrics), returns
+
+
+def learn(
+    setup: Setup,
+    run: Run,
+    checkpoint: Checkpoint | None,
+    on_row: OnRow | None = None,
+    on_iteration: OnIteration | None = None,
+) -> None:
+    """Iterate to the end, from the start or from a checkpoint, and leave the policy."""
+    keep_compiled_code()
+    config, schedule = setup.config, setup.config.schedule
+    state = config.learner.init(setup.problem, setup.expert, jax.random.PRNGKey(config.seed))
+    first, actions = 0, None
+    if checkpoint is not None:
+        state, first, actions = from_arrays(state, checkpoint.arrays), checkpoint.iteration, checkpoint.actions
+    environments = Environments(setup, first, actions) if schedule.rollout_length else None
+    save_every = config.checkpoint_every or config.learner.checkpoint_every
+
+    def save(iteration: int) -> None:
+        log = None if environments is None else environments.actions()
+        run.checkpoints.save(Checkpoint(iteration, to_arrays(state), log))
+
+    def policy() -> Policy:
+        return setup.saved_policy(config.learner.policy(state))
+
+    rows = run.metrics_file.keep_until(first)
+    began = time.perf_counter() - (rows[-1]["seconds"] if rows else 0.0)
+    with stop_on_interrupt() as interrupted, run.event_files(config.tensorboard) as add_events:
+        for iteration in range(first, schedule.num_iterations):
+            if iteration % save_every == 0 and iteration != first:
+                save(iteration)
+            state, metrics, returns = train_iteration(setup, environments, state, iteration)
+            row = as_row(iteration + 1, schedule.steps_per_iteration, time.perf_counter() - began, returns, metrics)
+            stop_if_not_finite(row, run)
+            run.metrics_file.append(row)
+            add_events(row)
+            if on_row:
+                on_row(row)
+            if on_iteration:
+                on_iteration(row, policy)
+            if interrupted():
+                save(iteration + 1)
+                _, unit = config.length
+                raise Interrupted(f"Stopped at {unit[:-1]} {row[unit]:.0f}. Continue with: iddm train --resume {run.path}")
+    if environments is not None:
+        environments.close()
+    policy().save(run.policy_path)
+
+
+def as_row(iteration: int, steps_per_iteration: int, seconds: float, returns: list[float], metrics: Metrics) -> dict[str, float]:
+    """An iteration's metrics as a row of metrics.csv."""
+    return {
+        "iteration": iteration,
+        "steps": iteration * steps_per_iteration,
+        "seconds": seconds,
+        "episode_return": float(np.mean(returns)) if returns else float("nan"),
+        "episodes": len(returns),
+    } | {name: float(x) for name, x in metrics.items()}
+
+
+def to_arrays(state: PyTree) -> dict[str, np.ndarray]:
+    """The leaves of a state by their place in it."""
+    leaves = jax.tree_util.tree_leaves_with_path(jax.device_get(state))
+    return {jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in leaves}
+
+
+def from_arrays(template: PyTree, arrays: dict[str, np.ndarray]) -> PyTree:
+    """The state that `to_arrays` took apart."""
+
+    def restore(path: Any, leaf: jax.Array) -> jax.Array:
+        name = jax.tree_util.keystr(path)
+        if name not in arrays or arrays[name].shape != leaf.shape:
+            raise UserError(f"The checkpoint does not match the run's config ({name}).")
+        return jnp.asarray(arrays[name], leaf.dtype)
+
+    return jax.tree_util.tree_map_with_path(restore, template)
+
+
+def stop_if_not_finite(row: dict[str, float], run: Run) -> None:
+    """Take the finiteness flags out of the row; raise where one is down."""
+    flags = {key.removeprefix("finite/"): row.pop(key) for key in list(row) if key.startswith("finite/")}
+    bad = [name for name, ok in flags.items() if not ok]
+    if bad:
+        raise Diverged(
+            f"{run.path}: {bad[0]} became non-finite at step {row['steps']:.0f}; the last good checkpoint stays. "
+            f"Lower the learning rate of {bad[0]}, or its weight."
+        )
+
+
+@contextmanager
+def stop_on_interrupt() -> Iterator[Callable[[], bool]]:
+    """The first Ctrl-C asks the loop to stop after its iteration; a second one stops at once."""
+    asked = False
+
+    def ask(number: int, frame: Any) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+
+    try:
+        before = signal.signal(signal.SIGINT, ask)
+    except ValueError:  # not in the main thread: the caller handles interrupts
+        yield lambda: False
+        return
+    try:
+        yield lambda: asked
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,136 @@
+"""Run directories: what a run leaves on disk, and how it comes back from there.
+
+config.json        every setting
+demos.json         where the demonstrations came from, their digest and their returns
+metrics.csv        one row per iteration
+checkpoints/       the last two, written whole, then renamed
+policy.safetensors the final policy
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import msgspec
+
+from iddm.config import Config
+from iddm.errors import UserError
+from iddm.policy import Policy, load_policy
+from iddm.training.checkpoints import Checkpoints
+from iddm.training.demonstrations import DemosRecord
+from iddm.training.metrics_file import MetricsFile
+from iddm.utils.files import write_whole
+from iddm.utils.locks import locked
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run on disk."""
+
+    path: Path
+
+    @staticmethod
+    @contextmanager
+    def create(path: str | Path, config: Config, demos: DemosRecord | None) -> Iterator["Run"]:
+        """Start a run directory and hold its lock; one that holds anything is left as it is."""
+        run = Run(Path(path))
+        run._refuse_if_used()
+        with run.locked():
+            run._refuse_if_used()  # another process may have been first
+            if demos is not None:
+                write_whole(run.path / "demos.json", msgspec.json.format(msgspec.json.encode(demos)))
+            write_whole(run.path / "config.json", config.to_json())
+            yield run
+
+    def _refuse_if_used(self) -> None:
+        path = self.path
+        if path.exists() and (not path.is_dir() or any(p.name != ".lock" for p in path.iterdir())):
+            held = "another run" if (path / "config.json").exists() else "other files"
+            raise UserError(f"{path} holds {held}; choose another --out, or continue a run with --resume {path}.")
+
+    @staticmethod
+    def open(path: str | Path) -> "Run":
+        """A run that exists."""
+        path = Path(path)
+        if not (path / "config.json").is_file():
+            raise UserError(f"{path}: there is no run here (no config.json).")
+        return Run(path)
+
+    @cached_property
+    def config(self) -> Config:
+        return Config.from_json(self._read("config.json"), str(self.path / "config.json"))
+
+    @cached_property
+    def demos(self) -> DemosRecord | None:
+        """What the run says of its demonstrations; None where its method needs none."""
+        if not (self.path / "demos.json").is_file():
+            return None
+        try:
+            return msgspec.json.decode(self._read("demos.json"), type=DemosRecord)
+        except msgspec.MsgspecError as error:
+            raise UserError(f"{self.path / 'demos.json'}: not the record of a run's demonstrations ({error}).") from error
+
+    def _read(self, name: str) -> str:
+        try:
+            return (self.path / name).read_text()
+        except (ValueError, OSError) as error:
+            raise UserError(f"{self.path / name}: cannot be read ({error}).") from error
+
+    @property
+    def policy_path(self) -> Path:
+        return self.path / "policy.safetensors"
+
+    @property
+    def finished(self) -> bool:
+        return self.policy_path.is_file()
+
+    @property
+    def policy(self) -> Policy:
+        """The final policy."""
+        return load_policy(self.path)
+
+    @property
+    def checkpoints(self) -> Checkpoints:
+        return Checkpoints(self.path / "checkpoints")
+
+    @property
+    def metrics_file(self) -> MetricsFile:
+        return MetricsFile(self.path / "metrics.csv")
+
+    def metrics(self) -> list[dict[str, float]]:
+        """The rows of metrics.csv; a missing number (no episode ended) is NaN."""
+        return self.metrics_file.rows()
+
+    def locked(self) -> AbstractContextManager[None]:
+        """Keep a second process from training in the same directory."""
+        return locked(self.path, f"{self.path}: another process is training in this directory.")
+
+    @property
+    def in_use(self) -> bool:
+        """Whether a process is training here now."""
+        if not (self.path / ".lock").exists():
+            return False
+        try:
+            with self.locked():
+                return False
+        except UserError:
+            return True
+
+    @contextmanager
+    def event_files(self, wanted: bool) -> Iterator[Callable[[dict[str, float]], None]]:
+        """Where each row also goes when TensorBoard event files are wanted."""
+        if not wanted:
+            yield lambda row: None
+            return
+        from tensorboardX import SummaryWriter
+
+        with SummaryWriter(str(self.path / "tensorboard")) as writer:
+
+            def add(row: dict[str, float]) -> None:
+                for name, value in row.items():
+                    if value == value:
+                        writer.add_scalar(name, value, int(row["steps"]))
+
+            yield add

@@ -1,0 +1,84 @@
+"""Begin, continue or complete a run."""
+
+import dataclasses
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from iddm.config import Config, configure, default_config
+from iddm.demos import Demos
+from iddm.envs.spec import MakeEnv, resolve
+from iddm.errors import UserError
+from iddm.training.loop import OnIteration, OnRow, learn
+from iddm.training.run_dir import Run
+from iddm.training.setup import Setup
+
+Show = AbstractContextManager[OnRow | None]
+"""Entered when training begins; what it gives is called with each row of metrics."""
+_SILENT: Show = nullcontext(None)
+
+
+def train(
+    env: str | MakeEnv,
+    demos: Demos | str | Path | None = None,
+    method: str = "iddm",
+    out: str | Path | None = None,
+    preset: str = "tuned",
+    on_row: OnRow | None = None,
+    on_iteration: OnIteration | None = None,
+    **settings: Any,
+) -> Run:
+    """Learn a policy in `env` from `demos` (a file, `Demos`, or None for the bundled ones); returns the finished run.
+
+    `settings` are the fields of `Config` ("steps", "seed", …), of the method's learner ("hidden", …), and of its terms, as in
+    `mi={"weight": 0.01}`.
+    """
+    name = env if isinstance(env, str) else resolve(env).id
+    config = configure(default_config(name, method, preset), settings)
+    given = demos if isinstance(demos, Demos) else None
+    if demos is not None and given is None:
+        config = dataclasses.replace(config, demos=str(demos))
+    return start(config, out, nullcontext(on_row), given, env if callable(env) else None, on_iteration)
+
+
+def start(
+    config: Config,
+    out: str | Path | None = None,
+    show: Show = _SILENT,
+    demos: Demos | None = None,
+    make: MakeEnv | None = None,
+    on_iteration: OnIteration | None = None,
+) -> Run:
+    """Begin a run: everything that can be wrong is checked before anything is written or shown."""
+    setup = Setup.prepare(config, demos, make)
+    with Run.create(out or default_directory(config), config, setup.demos_record) as run, show as on_row:
+        learn(setup, run, None, on_row, on_iteration)
+    return run
+
+
+def resume(path: str | Path, show: Show = _SILENT, demos: Demos | None = None, make: MakeEnv | None = None) -> Run:
+    """Continue a run from its last checkpoint, to the bit as if it had never stopped."""
+    run = Run.open(path)
+    if run.finished:
+        return run
+    setup = Setup.prepare(run.config, demos, make)
+    begun_with, found = run.demos, setup.demos_record
+    if (begun_with and begun_with.sha256) != (found and found.sha256):
+        raise UserError(f"{path}: the demonstrations ({found and found.source}) are not those that the run began with.")
+    with run.locked(), show as on_row:
+        learn(setup, run, run.checkpoints.load(), on_row)
+    return run
+
+
+def finish(config: Config, out: str | Path, demos: Demos | None = None) -> Run:
+    """The finished run of this config in this directory: begun, continued, or left as it is, whichever is needed."""
+    if not (Path(out) / "config.json").exists():
+        return start(config, out, demos=demos)
+    if Run.open(out).config != config:
+        raise UserError(f"{out} holds a run with other settings; remove it, or choose another directory.")
+    return resume(out, demos=demos)
+
+
+def default_directory(config: Config) -> Path:
+    name = config.env.replace("/", "-").replace(":", "-")
+    return Path("runs") / f"{name}-{config.method}-seed{config.seed}"

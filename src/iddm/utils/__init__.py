@@ -1,0 +1,1 @@
+"""Small tools without knowledge of imitation: files, settings, optional packages, cores, random keys."""
