@@ -8,7 +8,7 @@ from iddm.commands.data import convert_command, demos_command, export_command, i
 from iddm.commands.learning import eval_command, expert_command, train_command
 from iddm.commands.looking import doctor_command, report_command
 from iddm.commands.studies import study_command, theory_command, toy_command
-from iddm.errors import UserError
+from iddm.errors import UserError, plain_notices, print_error
 
 COMMANDS: dict[str, Callable[[list[str]], int | None]] = {
     "train": train_command,
@@ -64,9 +64,10 @@ def main(argv: list[str] | None = None) -> int:
     try:
         if args[0] not in COMMANDS:
             raise UserError(f"there is no command '{args[0]}'; there are {', '.join(COMMANDS)}.")
-        return COMMANDS[args[0]](_with_imports(args[1:])) or 0
+        with plain_notices():
+            return COMMANDS[args[0]](_with_imports(args[1:])) or 0
     except UserError as error:
-        print(f"iddm: {error}", file=sys.stderr)
+        print_error(error)
         return 2
     except KeyboardInterrupt:
         print("iddm: stopped", file=sys.stderr)

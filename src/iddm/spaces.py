@@ -7,6 +7,9 @@ import numpy as np
 
 from iddm.errors import UserError
 
+MAX_ACTION_SIZE = 100_000
+"""Choices of a discrete action, or components of a continuous one: the width of a policy's last layer."""
+
 
 @dataclass(frozen=True)
 class ActionSpace:
@@ -90,6 +93,9 @@ def action_space_of(space: Any, env: str) -> ActionSpace:
     """Read a Gymnasium action space."""
     from gymnasium import spaces
 
+    size = int(space.n) if isinstance(space, spaces.Discrete) else int(np.prod(space.shape or ()))
+    if not 1 <= size <= MAX_ACTION_SIZE:
+        raise UserError(f"{env}: actions are {space}; a policy needs between 1 and {MAX_ACTION_SIZE:,} choices or components.")
     if isinstance(space, spaces.Discrete):
         return ActionSpace(size=int(space.n), discrete=True, start=int(space.start))
     if isinstance(space, spaces.Box) and np.issubdtype(space.dtype, np.floating):

@@ -95,6 +95,8 @@ class _Eval:
     """Seed of the first episode."""
     stochastic: bool = False
     """Sample actions instead of taking the most likely."""
+    max_episode_steps: int | None = None
+    """Time limit of an episode; without it, the one that the policy was learned with, or the environment's own."""
     json: bool = False
     """Print one JSON object."""
 
@@ -106,7 +108,7 @@ def eval_command(args: list[str]) -> None:
     given = tyro.cli(_Eval, args=args, prog="iddm eval")
     policy = "random" if given.policy == "random" else find_policy(given.policy)
     seed = EVALUATION_SEED if given.seed is None else given.seed
-    result = evaluate(policy, given.env, given.episodes, seed, given.stochastic)
+    result = evaluate(policy, given.env, given.episodes, seed, given.stochastic, given.max_episode_steps)
     if given.json:
         print(json.dumps(result.to_json()))
     else:
