@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import iddm
-from iddm.errors import UserError
+from iddm.errors import UserError, UserNotice
 from iddm.policy import load_policy
 from iddm.runs import Checkpoint, Run
 from iddm.training import Diverged, Interrupted, resume, train
@@ -104,7 +104,8 @@ def test_only_the_last_two_checkpoints_stay_and_a_damaged_one_is_passed_over(tmp
     names = sorted(p.name for p in (tmp_path / "checkpoints").iterdir())
     assert names == ["iteration_00000002.safetensors", "iteration_00000003.safetensors"]
     (tmp_path / "checkpoints" / names[1]).write_bytes(b"half")
-    assert run.load_checkpoint().iteration == 2
+    with pytest.warns(UserNotice, match="damaged; going on from"):
+        assert run.load_checkpoint().iteration == 2
     (tmp_path / "checkpoints" / names[0]).write_bytes(b"")
     with pytest.raises(UserError, match="no checkpoint can be read"):
         run.load_checkpoint()

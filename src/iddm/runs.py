@@ -19,13 +19,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
 from iddm.config import Config
-from iddm.errors import UserError
+from iddm.errors import UserError, warn_user
 from iddm.files import alone, write_whole
 from iddm.policy import Policy, load_policy
+from iddm.tensors import Damaged, read_sealed, sealed
 
 Arrays = dict[str, np.ndarray]
 
@@ -118,21 +117,22 @@ class Run:
         if checkpoint.replay is not None:
             arrays["replay"] = np.array(checkpoint.replay, order="C")
         name = f"iteration_{checkpoint.iteration:08d}.safetensors"
-        write_whole(self.path / "checkpoints" / name, save(arrays, {"iteration": str(checkpoint.iteration)}))
+        write_whole(self.path / "checkpoints" / name, sealed(arrays, {"iteration": str(checkpoint.iteration)}))
         for old in self._checkpoints()[:-2]:
             old.unlink()
 
     def load_checkpoint(self) -> Checkpoint | None:
-        """The newest readable checkpoint, or None where there is none yet."""
+        """The newest sound checkpoint, or None where there is none yet; a damaged one is passed over, and the user told."""
         damaged = []
         for path in reversed(self._checkpoints()):
             try:
-                with safe_open(path, framework="numpy") as file:
-                    iteration = int((file.metadata() or {})["iteration"])
-                    arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            except (SafetensorError, KeyError, ValueError, OSError) as error:
+                arrays, about = read_sealed(path)
+                iteration = int(about["iteration"])
+            except (Damaged, KeyError, ValueError) as error:
                 damaged.append(f"{path.name} ({error})")
                 continue
+            if damaged:
+                warn_user(f"{self.path}: {', '.join(damaged)} is damaged; going on from {path.name}, the checkpoint before it.")
             return Checkpoint(iteration, arrays, arrays.pop("replay", None))
         if damaged:
             raise UserError(f"{self.path}: no checkpoint can be read: {', '.join(damaged)}.")
