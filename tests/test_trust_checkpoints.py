@@ -17,11 +17,6 @@ ARRAYS = {
     "empty": np.zeros((0, 2)),
     "flag": np.array([True]),
 }
-    "w": np.arange(6, dtype=np.float32).reshape(2, 3),
-    "n": np.array(3),
-    "empty": np.zeros((0, 2)),
-    "flag": np.array([True]),
-}
 
 
 @pytest.fixture
