@@ -1,6 +1,5 @@
 """A run set beside random actions and the expert: a table for the terminal, and one self-contained page."""
 
-import html
 import io
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from iddm.errors import UserError
 from iddm.evaluation import Evaluation, evaluate
 from iddm.expert import find_demos
 from iddm.files import write_whole
+from iddm.report.markup import Markup, fill
 from iddm.runs import Run
 
 
@@ -75,7 +75,7 @@ def _cells(rows: list[Row]) -> list[list[str]]:
     ]
 
 
-def learning_curve(run: Run, rows: list[Row]) -> str:
+def learning_curve(run: Run, rows: list[Row]) -> Markup:
     """Episode returns over the run, as an SVG picture."""
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
@@ -103,34 +103,40 @@ def learning_curve(run: Run, rows: list[Row]) -> str:
     axes.spines[["top", "right"]].set_visible(False)
     text = io.StringIO()
     figure.savefig(text, format="svg")
-    return text.getvalue()[text.getvalue().index("<svg") :]
+    return Markup(text.getvalue()[text.getvalue().index("<svg") :])  # matplotlib escapes what it writes
+
+
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{{title}}</title>
+<style>
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 52rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
+table { border-collapse: collapse; } th, td { padding: .3rem .9rem; text-align: right; border-bottom: 1px solid #ddd; }
+th:first-child, td:first-child { text-align: left; } svg { width: 100%; height: auto; }
+pre { background: #f6f6f6; padding: 1rem; overflow-x: auto; font-size: 13px; }
+</style></head><body>
+<h1>{{title}}</h1>
+<p>Returns are the environment's own, with the most likely action, over fresh seeds.
+Training: {{took}}, seed {{seed}}.</p>
+<table><thead><tr>{{head}}</tr></thead><tbody>{{body}}</tbody></table>
+<h2>Learning curve</h2>
+{{curve}}
+<h2>Settings</h2>
+<details><summary>all settings of the run</summary><pre>{{settings}}</pre></details>
+</body></html>
+"""
 
 
 def page(run: Run, rows: list[Row]) -> str:
     """The page: opens from disk without a network; everything from the run is escaped."""
-    config = run.config
-    escape = html.escape
-    metrics = run.metrics()
-    head = "".join(f"<th>{escape(c)}</th>" for c in ("", "mean return", "± std", "episodes", "of the expert"))
-    body = "".join("<tr>" + "".join(f"<td>{escape(c)}</td>" for c in cells) + "</tr>" for cells in _cells(rows))
-    took = f"{metrics[-1]['steps']:,.0f} steps in {metrics[-1]['seconds']:,.0f} s" if metrics else ""
-    title = escape(f"{config.method} on {config.env}")
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 52rem; margin: 2rem auto; padding: 0 1rem; color: #222; }}
-table {{ border-collapse: collapse; }} th, td {{ padding: .3rem .9rem; text-align: right; border-bottom: 1px solid #ddd; }}
-th:first-child, td:first-child {{ text-align: left; }} svg {{ width: 100%; height: auto; }}
-pre {{ background: #f6f6f6; padding: 1rem; overflow-x: auto; font-size: 13px; }}
-</style></head><body>
-<h1>{title}</h1>
-<p>Returns are the environment's own, with the most likely action, over fresh seeds.
-Training: {escape(took)}, seed {config.seed}.</p>
-<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>
-<h2>Learning curve</h2>
-{learning_curve(run, rows)}
-<h2>Settings</h2>
-<details><summary>all settings of the run</summary><pre>{escape(config.to_json())}</pre></details>
-</body></html>
-"""
+    config, metrics = run.config, run.metrics()
+    return fill(
+        _PAGE,
+        title=f"{config.method} on {config.env}",
+        took=f"{metrics[-1]['steps']:,.0f} steps in {metrics[-1]['seconds']:,.0f} s" if metrics else "",
+        seed=config.seed,
+        head=[fill("<th>{{name}}</th>", name=name) for name in ("", "mean return", "± std", "episodes", "of the expert")],
+        body=[fill("<tr>{{cells}}</tr>", cells=[fill("<td>{{cell}}</td>", cell=c) for c in cells]) for cells in _cells(rows)],
+        curve=learning_curve(run, rows),
+        settings=config.to_json(),
+    )
