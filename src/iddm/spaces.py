@@ -1,5 +1,6 @@
 """What an environment takes and gives, reduced to what a policy needs. NumPy only: saved policies use it too."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +26,15 @@ class ActionSpace:
     high: tuple[float, ...] = ()
     start: int = 0
     shape: tuple[int, ...] = ()
+
+    @property
+    def sound(self) -> bool:
+        """Whether the parts fit each other: a file may say anything."""
+        if not 1 <= self.size <= MAX_ACTION_SIZE or abs(self.start) > 2**31:
+            return False
+        low, high = np.asarray(self.low, float), np.asarray(self.high, float)
+        fits = low.shape == high.shape == (self.size,) and math.prod(self.shape) == self.size and min(self.shape, default=1) > 0
+        return self.discrete or (fits and bool((low <= high).all()))
 
     @property
     def centre_and_scale(self) -> tuple[np.ndarray, np.ndarray]:
