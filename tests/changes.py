@@ -49,9 +49,9 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 def change_json(rng: np.random.Generator, value: Any) -> Any:
     """The value with one of its parts replaced by something odd, or left out."""
     known = list(places(value))
-    *way, last = known[int(rng.integers(1, len(known)))] if len(known) > 1 else (None,)
-    if last is None:
+    if len(known) == 1 or rng.random() < 0.02:  # all of it
         return ODD[int(rng.integers(len(ODD)))]
+    *way, last = known[int(rng.integers(1, len(known)))]
     inside = value
     for key in way:
         inside = inside[key]

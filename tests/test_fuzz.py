@@ -5,7 +5,7 @@ import pytest
 from tests.fuzz import COUNTS, fuzz
 
 
-@pytest.mark.parametrize(("kind", "count"), [("demos", 24), ("policies", 100), ("checkpoints", 100), ("configs", 60)])
+@pytest.mark.parametrize(("kind", "count"), [("demos", 24), ("policies", 50), ("checkpoints", 100), ("configs", 60)])
 def test_a_changed_file_is_read_or_refused_in_one_sentence(kind: str, count: int) -> None:
     result = fuzz(kind, count)
     assert result.failures == []

@@ -146,8 +146,9 @@ class Config:
             data |= {name: GROUPS[name](**_tuples(data[name])) for name in GROUPS if name in data}
             data["terms"] = {name: TERMS[name](**_tuples(term)) for name, term in data["terms"].items()}
             return Config(**_tuples(data))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise UserError(f"{source}: not the config of a run ({type(error).__name__}: {error}).") from error
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            reason = f"{type(error).__name__}: {error}".splitlines()[0]
+            raise UserError(f"{source}: not the config of a run ({reason}).") from error
 
 
 GROUPS: dict[str, Any] = {"ppo": PPO, "cloning": Cloning, "inverse": InverseModel}

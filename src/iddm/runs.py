@@ -67,9 +67,12 @@ class Run:
     @cached_property
     def _about(self) -> dict[str, Any]:
         try:
-            return json.loads((self.path / "config.json").read_text())
-        except (ValueError, OSError) as error:
+            about = json.loads((self.path / "config.json").read_text())
+        except (ValueError, OSError, RecursionError) as error:
             raise UserError(f"{self.path / 'config.json'}: cannot be read ({error}).") from error
+        if not isinstance(about, dict):
+            raise UserError(f"{self.path / 'config.json'}: not the config of a run (not a JSON object).")
+        return about
 
     @cached_property
     def config(self) -> Config:
