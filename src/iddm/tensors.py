@@ -49,5 +49,5 @@ def digest(arrays: Mapping[str, np.ndarray], about: Mapping[str, str]) -> str:
     for name in sorted(arrays):
         array = np.asarray(arrays[name])
         sha.update(json.dumps([name, array.dtype.str, array.shape]).encode())
-        sha.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+        sha.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return sha.hexdigest()

@@ -32,9 +32,10 @@ def _load(path: Path, read_apart: Callable[[Path], Demos] | None) -> Demos:
     if not is_folder and not os.path.isfile(path):
         raise UserError(f"{path}: is not a regular file ({ACCEPTED})")
     try:
-        check_lies_there(path)
         head = None if is_folder else _head(path)
         format = next((format for format in FORMATS if format.recognise(path, head)), None)
+        if format is not None:
+            check_lies_there(path)
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from None
     if format is None:
