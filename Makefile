@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 QUICKSTART := runs/quickstart
 
-.PHONY: run test test-slow check bench clean
+.PHONY: run test test-slow fuzz check bench clean
 
 run: $(VENV)/.ready
 	@if [ -f $(QUICKSTART)/policy.safetensors ]; then echo "$(QUICKSTART) is trained; remove it to train again."; \
@@ -17,6 +17,11 @@ test: $(VENV)/.ready
 
 test-slow: $(VENV)/.ready
 	$(BIN)/python -m pytest -m slow
+
+# Changed files by the thousand; SEED chooses which.
+SEED ?= 0
+fuzz: $(VENV)/.ready
+	$(BIN)/python -m tests.fuzz --seed $(SEED)
 
 check: $(VENV)/.ready
 	$(BIN)/ruff format --check src tests benchmarks examples

@@ -16,6 +16,8 @@ from iddm.policy.from_sb3 import load_sb3
 
 EVALUATION_SEED = 1_000_000
 """First seed of evaluation episodes; training draws its seeds from elsewhere."""
+ENDLESS = 100_000
+"""Steps after which an episode without a time limit is taken to be one that never ends."""
 
 Act = Callable[[np.ndarray], np.ndarray]
 
@@ -55,10 +57,10 @@ class Evaluation:
         }
 
 
-def env_of(policy: Policy) -> EnvSpec:
-    """The environment that a policy was learned in."""
+def env_of(policy: Policy, max_episode_steps: int | None = None) -> EnvSpec:
+    """The environment that a policy was learned in, with its own time limit or another."""
     about = policy.config
-    return resolve(about["env"], about.get("max_episode_steps"), about.get("env_kwargs"))
+    return resolve(about["env"], max_episode_steps or about.get("max_episode_steps"), about.get("env_kwargs"))
 
 
 def run_episodes(act: Act, spec: EnvSpec, episodes: int, seed: int, side_by_side: int = 10) -> list[Episode]:
@@ -67,6 +69,7 @@ def run_episodes(act: Act, spec: EnvSpec, episodes: int, seed: int, side_by_side
         raise UserError("The number of episodes must be at least 1.")
     waiting = list(range(episodes))[::-1]
     envs = [make_env(spec) for _ in range(min(episodes, side_by_side))]
+    limit = spec.max_episode_steps or ENDLESS
     try:
         going = {i: _Recorder(env, waiting.pop(), seed) for i, env in enumerate(envs)}
         done: dict[int, Episode] = {}
@@ -78,6 +81,11 @@ def run_episodes(act: Act, spec: EnvSpec, episodes: int, seed: int, side_by_side
                     del going[i]
                     if waiting:
                         going[i] = _Recorder(envs[i], waiting.pop(), seed)
+                elif len(recorder.rewards) > limit:
+                    raise UserError(
+                        f"{spec.id}: an episode has not ended after {limit:,} steps; give a time limit with --max-episode-steps "
+                        "(in Python, max_episode_steps)."
+                    )
         return [done[number] for number in range(episodes)]
     finally:
         for env in envs:
@@ -110,17 +118,20 @@ def evaluate(
     episodes: int = 50,
     seed: int = EVALUATION_SEED,
     stochastic: bool = False,
+    max_episode_steps: int | None = None,
 ) -> Evaluation:
     """Mean-action returns of a policy (or of "random" actions) in its own environment, or in `env`."""
     if isinstance(policy, str) and policy != "random":
         raise UserError(f"evaluate takes a policy or 'random', and got '{policy}'; read a file with iddm.load_policy.")
+    if max_episode_steps is not None and max_episode_steps < 1:
+        raise UserError(f"max_episode_steps is {max_episode_steps}; a time limit is at least 1 step.")
     if isinstance(policy, str):
         if env is None:
             raise UserError("Random actions need an environment: evaluate('random', env=...).")
-        spec = resolve(env)
+        spec = resolve(env, max_episode_steps)
         act = _random_actions(spec, seed)
     else:
-        spec = resolve(env) if env is not None else env_of(policy)
+        spec = resolve(env, max_episode_steps) if env is not None else env_of(policy, max_episode_steps)
         act = _actions_of(policy, spec, seed, stochastic)
     runs = run_episodes(act, spec, episodes, seed)
     return Evaluation(spec.id, np.array([run.rewards.sum() for run in runs]))

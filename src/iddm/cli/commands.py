@@ -2,7 +2,6 @@
 
 import os
 import sys
-import traceback
 from collections.abc import Callable
 
 from iddm.cli.console import OUT
@@ -18,7 +17,7 @@ from iddm.cli.study import study_command
 from iddm.cli.theory import theory_command
 from iddm.cli.toy import toy_command
 from iddm.cli.train import train_command
-from iddm.errors import UserError
+from iddm.errors import UserError, plain_notices, print_error
 
 COMMANDS: dict[str, Callable[[list[str]], int | None]] = {
     "train": train_command,
@@ -78,11 +77,10 @@ def main(argv: list[str] | None = None) -> int:
     try:
         if args[0] not in COMMANDS:
             raise UserError(f"there is no command '{args[0]}'; there are {', '.join(COMMANDS)}.")
-        return COMMANDS[args[0]](_with_imports(args[1:])) or 0
+        with plain_notices():
+            return COMMANDS[args[0]](_with_imports(args[1:])) or 0
     except UserError as error:
-        if os.environ.get("IDDM_TRACEBACK"):
-            traceback.print_exc()
-        print(f"iddm: {error}", file=sys.stderr)
+        print_error(error)
         return 2
     except KeyboardInterrupt:
         print("iddm: stopped", file=sys.stderr)

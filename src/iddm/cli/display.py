@@ -26,7 +26,7 @@ class TrainingDisplay:
     def __init__(
         self, title: str, total: int, unit: str = "steps", console: Console | None = None, plain_every: float = 10.0
     ) -> None:
-        self._console = console or Console(stderr=True)
+        self._console = console or Console(stderr=True, markup=False, emoji=False, highlight=False)
         self._title = title
         self._total = total
         self._unit = unit
@@ -36,7 +36,7 @@ class TrainingDisplay:
         self._first: dict[str, float] | None = None
         self._live: Live | None = None
         self._progress = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             TaskProgressColumn(),
             TimeRemainingColumn(),

@@ -21,6 +21,8 @@ class _Eval:
     """Environment, if not the policy's own."""
     seed: int | None = None
     """Seed of the first episode."""
+    max_episode_steps: int | None = None
+    """Time limit of an episode, where the environment has none of its own."""
     stochastic: bool = False
     """Sample actions instead of taking the most likely."""
     json: bool = False
@@ -34,7 +36,7 @@ def eval_command(args: list[str]) -> None:
     given = tyro.cli(_Eval, args=args, prog="iddm eval")
     policy = "random" if given.policy == "random" else find_policy(given.policy)
     seed = EVALUATION_SEED if given.seed is None else given.seed
-    result = evaluate(policy, given.env, given.episodes, seed, given.stochastic)
+    result = evaluate(policy, given.env, given.episodes, seed, given.stochastic, given.max_episode_steps)
     returns = _demonstrated_returns(given.policy)
     if given.json:
         print(json.dumps(result.to_json() | ({"demonstrations": returns} if returns else {})))

@@ -6,6 +6,7 @@ It does not name the file: `load_demos` puts that in front.
 
 import json
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,16 @@ from numpy.typing import ArrayLike
 
 from iddm.errors import UserError
 
+MANY = 10_000
+"""Episodes from which on they are checked together."""
+
 
 def check_observations(episodes: Iterable[ArrayLike]) -> tuple[Float32[np.ndarray, "_ obs"], ...]:
     """Episodes of at least two rows, all of one width, every number finite; frozen copies in float32."""
+    episodes = tuple(episodes)
+    together = _all_at_once(episodes, np.float32)
+    if together is not None and together[0].ndim == 2 and min(map(len, together)) > 1:
+        return together
     checked = []
     for e, episode in enumerate(episodes):
         rows = _numbers(episode, f"episode {e}")
@@ -46,6 +54,10 @@ def check_actions(actions: Iterable[ArrayLike] | None, observations: Sequence[np
     """One action a transition: [T, A] float32, or [T] int64 where they are integers, one a step."""
     if actions is None:
         return None
+    actions = tuple(actions)
+    together = _all_at_once(actions, None)
+    if together is not None and [len(rows) + 1 for rows in together] == list(map(len, observations)):
+        return together
     checked: list[np.ndarray] = []
     for e, episode in enumerate(actions):
         what = f"the actions of episode {e}"
@@ -116,6 +128,27 @@ def _per_episode(values: ArrayLike, what: str, num_episodes: int) -> np.ndarray:
     if array.shape != (num_episodes,):
         raise UserError(f"{what} has shape {array.shape}; one value for each of the {num_episodes} episodes is needed")
     return array
+
+
+def _all_at_once(episodes: Sequence[Any], dtype: type[np.generic] | None) -> tuple[np.ndarray, ...] | None:
+    """Frozen parts of one array: a million short episodes in a second. None for few, and where anything is odd: one by one, a
+    sentence can say what. Without a dtype, they are actions: integers, one a step, stay integers."""
+    first = episodes[0] if len(episodes) >= MANY else None
+    if not isinstance(first, np.ndarray) or first.dtype.kind not in "fiub" or first.ndim not in (1, 2) or 0 in first.shape[1:]:
+        return None
+    width, kind = first.shape[1:], first.dtype
+    if any(type(rows) is not np.ndarray or rows.dtype != kind or rows.shape[1:] != width or not rows.ndim for rows in episodes):
+        return None
+    whole = np.concatenate(episodes)
+    discrete = dtype is None and kind.kind in "iub" and width in ((), (1,))
+    whole = whole.reshape(-1) if discrete else whole.reshape(len(whole), -1) if dtype is None else whole
+    with np.errstate(over="ignore"):
+        whole = whole.astype(np.int64 if discrete else dtype or np.float32, order="C")
+    if not np.isfinite(whole).all():
+        return None
+    whole.flags.writeable = False
+    ends = np.cumsum([len(rows) for rows in episodes]).tolist()
+    return tuple(whole[start:end] for start, end in pairwise([0, *ends]))
 
 
 def _frozen(values: np.ndarray, dtype: type[np.generic]) -> np.ndarray:

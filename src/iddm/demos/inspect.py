@@ -88,7 +88,7 @@ def print_inspection(
     from rich.table import Table
     from rich.text import Text
 
-    console = console or Console()
+    console = console or Console(markup=False, emoji=False, highlight=False)
     facts = Table(title=Text(_plain(title), "bold"), title_justify="left", show_header=False, box=None)
     for name, value in _facts(inspection):
         facts.add_row(Text(name, style="dim"), Text(_plain(value)))

@@ -7,9 +7,12 @@ from pathlib import Path
 from iddm.demos.formats import ACCEPTED, FORMATS
 from iddm.demos.formats.minari import write_minari
 from iddm.demos.formats.npz import write_npz
+from iddm.demos.honest import check_lies_there
 from iddm.demos.reader_process import HELPER
 from iddm.demos.types import Demos
 from iddm.errors import UserError
+
+TOO_MUCH_MEMORY = "reading it takes more memory than a file of its size should; it may be damaged, so write it anew, or in parts"
 
 
 def load_demos(path: str | os.PathLike[str]) -> Demos:
@@ -31,6 +34,8 @@ def _load(path: Path, read_apart: Callable[[Path], Demos] | None) -> Demos:
     try:
         head = None if is_folder else _head(path)
         format = next((format for format in FORMATS if format.recognise(path, head)), None)
+        if format is not None:
+            check_lies_there(path)
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from None
     if format is None:
@@ -40,7 +45,9 @@ def _load(path: Path, read_apart: Callable[[Path], Demos] | None) -> Demos:
     try:
         return format.read(path)
     except UserError as error:
-        raise UserError(f"{path}: {error}") from None
+        raise UserError(f"{path}: {_printable(str(error))}") from None
+    except MemoryError:
+        raise UserError(f"{path}: {TOO_MUCH_MEMORY}") from None
     except Exception as error:  # zip, HDF5, Arrow and JSON raise dozens of types on bytes that nobody vouches for
         raise UserError(f"{path}: the file is damaged or cut short ({_reason(error)})") from error
 
@@ -80,9 +87,14 @@ def _head(path: Path) -> bytes:
 
 
 def _reason(error: BaseException) -> str:
-    """The first line of what a library said, without what could steer a terminal."""
+    """The first line of what a library said."""
     line = next(iter(str(error).splitlines()), "") or type(error).__name__
-    return "".join(c if c.isprintable() else "�" for c in line)[:100]
+    return _printable(line)[:100]
+
+
+def _printable(text: str) -> str:
+    """Text that may quote a file (the names of columns), without what could steer a terminal or begin a new line."""
+    return "".join(c if c.isprintable() else "�" for c in text)
 
 
 def _not_ours(head: bytes | None) -> str:

@@ -6,8 +6,10 @@ serves all later ones, and ends with the program. What it has read comes back as
 """
 
 import atexit
+import importlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -18,29 +20,49 @@ from typing import Any
 
 import numpy as np
 
+from iddm.demos import limits
+from iddm.demos.formats.common import size_of
 from iddm.demos.formats.npz import read_npz
 from iddm.demos.formats.ours import arrays_from_demos
+from iddm.demos.limits import CPU_SECONDS
 from iddm.demos.types import Demos
 from iddm.errors import UserError
 
-SMALLEST_MEMORY = 8 << 30
-PATIENCE = 20.0
-"""Seconds for any file; large ones get more."""
+PATIENCE = 60.0
+"""Seconds for any file, also on a busy machine; large ones get more. A reader that computes without end is stopped before
+(`limits.CPU_SECONDS`)."""
 
-_START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from iddm.demos.reader_process import serve; serve()"
+_START = (
+    "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); "  # Ctrl-C is for the program: it ends us if it wants
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from iddm.demos.reader_process import serve; serve()"
+)
+_SMALL = {
+    "ARROW_DEFAULT_MEMORY_POOL": "system",  # the others reserve a gigabyte, which would count as used
+    "ARROW_IO_THREADS": "1",
+    "OMP_NUM_THREADS": "1",  # a thread's stack counts too, and Arrow starts one for each core
+    "OPENBLAS_NUM_THREADS": "1",
+}
 
 
 class Helper:
-    """The other process, started when it is first needed and again when a file has ended it."""
+    """The other process, started when it is first needed and again when a file has ended it.
+
+    It belongs to the process that started it: a fork starts its own. An interrupted request ends it, for its late answer would be
+    taken as the next one's.
+    """
 
     def __init__(self) -> None:
-        self._process: subprocess.Popen[str] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
+        self._asked = False
+        """Whether an answer is still to come."""
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._leave_to_parent)
 
     def read(self, path: Path) -> Demos:
-        with self._lock, tempfile.TemporaryDirectory(prefix="iddm-") as folder:
+        with self._lock, tempfile.TemporaryDirectory(prefix="iddm-", ignore_cleanup_errors=True) as folder:
             out = Path(folder) / "demos.npz"
-            answer = self._ask({"path": str(path), "out": str(out), "from": os.getcwd()}, PATIENCE + _size(path) / 1e7)
+            answer = self._ask({"path": str(path), "out": str(out), "from": os.getcwd()}, PATIENCE + size_of(path) / 1e7)
             if "error" in answer:
                 raise UserError(answer["error"])
             return read_npz(out)
@@ -51,31 +73,39 @@ class Helper:
         assert process.stdout is not None
         late = threading.Event()
         timer = threading.Timer(patience, lambda: (late.set(), process.kill()))
+        timer.daemon = True
         timer.start()
+        self._asked, line = True, b""
         try:
-            process.stdin.write(json.dumps(request) + "\n")
-            process.stdin.flush()
+            process.stdin.write(json.dumps(request).encode() + b"\n")
             line = process.stdout.readline()
+            self._asked = False
         except OSError:
-            line = ""
+            pass
+        except BaseException:  # a signal's handler raised, as for Ctrl-C
+            process.kill()
+            raise
         finally:
             timer.cancel()
-        if line:
+        timer.join()
+        if line.endswith(b"\n") and not late.is_set():
             return json.loads(line)
         self.close()
-        why = f"reading it took more than {patience:.0f} s" if late.is_set() else "its reader broke down"
+        stopped = process.returncode == -getattr(signal, "SIGXCPU", 0)
+        slow = f"reading it took more than {CPU_SECONDS if stopped else patience:.0f} s"
+        why = slow if stopped or late.is_set() else "its reader broke down"
         return {"error": f"{request['path']}: the file is damaged ({why}); write it anew, or convert it to npz"}
 
-    def _running(self) -> "subprocess.Popen[str]":
-        if self._process is None or self._process.poll() is not None:
+    def _running(self) -> "subprocess.Popen[bytes]":
+        if self._process is None or self._asked or self._process.poll() is not None:
             self.close()
             self._process = subprocess.Popen(
                 [sys.executable, "-c", _START, json.dumps(sys.path)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                text=True,
-                encoding="utf-8",
+                bufsize=0,  # no locks of buffers, which a fork could inherit held
+                env={**os.environ, **_SMALL},
             )
         return self._process
 
@@ -83,8 +113,21 @@ class Helper:
         """End the other process."""
         if self._process is not None:
             self._process.kill()
-            self._process.communicate()  # closes the pipes
-            self._process = None
+            self._process.wait()
+            self._forget()
+
+    def _leave_to_parent(self) -> None:
+        """In a fork: the helper is the parent's, and a thread that held the lock is not here."""
+        self._lock = threading.Lock()
+        if self._process is not None:
+            self._process.returncode = 0  # not our child: nothing to wait for
+            self._forget()
+
+    def _forget(self) -> None:
+        for pipe in (self._process.stdin, self._process.stdout) if self._process else ():
+            if pipe is not None:
+                pipe.close()
+        self._process, self._asked = None, False
 
 
 HELPER = Helper()
@@ -93,35 +136,26 @@ atexit.register(HELPER.close)
 
 def serve() -> None:
     """The other process: a request a line, an answer a line, until the program that asks is gone."""
-    from iddm.demos.load import load_here
+    from iddm.demos.load import TOO_MUCH_MEMORY, load_here
 
+    for library in ("h5py", "pyarrow.parquet"):  # so that a request's limits are about its file alone
+        with suppress(ImportError):
+            importlib.import_module(library)
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever a library prints is no answer
     for line in sys.stdin:
         request = json.loads(line)
         os.chdir(request["from"])  # what a relative path is meant from
-        _bound_memory(Path(request["path"]))
         answer = {}
         try:
+            limits.begin(size_of(Path(request["path"])))
             arrays: dict[str, Any] = {**arrays_from_demos(load_here(request["path"]))}
             np.savez(request["out"], **arrays)
         except UserError as error:
             answer["error"] = str(error)
         except MemoryError:
-            answer["error"] = f"{request['path']}: there is not enough memory to read it"
+            answer["error"] = f"{request['path']}: {TOO_MUCH_MEMORY}"
+        except OSError as error:  # the disk is full
+            answer["error"] = f"{request['path']}: cannot be read ({error.strerror or error})"
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
-
-
-def _bound_memory(path: Path) -> None:
-    with suppress(ImportError, ValueError, OSError):
-        import resource
-
-        wanted = max(SMALLEST_MEMORY, 8 * _size(path))
-        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-        resource.setrlimit(resource.RLIMIT_AS, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
-
-
-def _size(path: Path) -> int:
-    files = path.rglob("*") if path.is_dir() else [path]
-    return sum(file.stat().st_size for file in files if file.is_file())

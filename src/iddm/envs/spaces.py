@@ -1,11 +1,15 @@
 """What an environment takes and gives, reduced to what a policy needs. NumPy only: saved policies use it too."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from iddm.errors import UserError
+
+MAX_ACTION_SIZE = 100_000
+"""Choices of a discrete action, or components of a continuous one: the width of a policy's last layer."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +26,15 @@ class ActionSpace:
     high: tuple[float, ...] = ()
     start: int = 0
     shape: tuple[int, ...] = ()
+
+    @property
+    def sound(self) -> bool:
+        """Whether the parts fit each other: a file may say anything."""
+        if not 1 <= self.size <= MAX_ACTION_SIZE or abs(self.start) > 2**31:
+            return False
+        low, high = np.asarray(self.low, float), np.asarray(self.high, float)
+        fits = low.shape == high.shape == (self.size,) and math.prod(self.shape) == self.size and min(self.shape, default=1) > 0
+        return self.discrete or (fits and bool((low <= high).all()))
 
     @property
     def centre_and_scale(self) -> tuple[np.ndarray, np.ndarray]:
@@ -103,6 +116,9 @@ def action_space_of(space: Any, env: str) -> ActionSpace:
     """Read a Gymnasium action space."""
     from gymnasium import spaces
 
+    size = int(space.n) if isinstance(space, spaces.Discrete) else int(np.prod(space.shape or ()))
+    if not 1 <= size <= MAX_ACTION_SIZE:
+        raise UserError(f"{env}: actions are {space}; a policy needs between 1 and {MAX_ACTION_SIZE:,} choices or components.")
     if isinstance(space, spaces.Discrete):
         return ActionSpace(size=int(space.n), discrete=True, start=int(space.start))
     if isinstance(space, spaces.Box) and np.issubdtype(space.dtype, np.floating):

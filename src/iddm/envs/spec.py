@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
-from gymnasium.wrappers import FlattenObservation, TimeLimit
+from gymnasium.wrappers import TimeLimit
 
+from iddm.envs.guard import GuardedEnv
 from iddm.envs.spaces import ActionSpace, EnvSizes, action_space_of
 from iddm.errors import UserError
 from iddm.tasks import TASKS, find_task
@@ -87,13 +88,13 @@ def without_notices() -> Iterator[None]:
 
 
 def make_env(spec: EnvSpec, render_mode: str | None = None) -> gym.Env:
-    """One Gymnasium environment with flat float observations."""
+    """One Gymnasium environment with flat observations, whose failures are sentences."""
     extra = {"render_mode": render_mode} if render_mode else {}
     try:
         with without_notices():
             if spec.make is not None:
                 env = spec.make(**spec.kwargs, **extra)
-                if spec.max_episode_steps:
+                if spec.max_episode_steps and isinstance(env, gym.Env):
                     env = TimeLimit(env, spec.max_episode_steps)
             else:
                 env = gym.make(
@@ -107,14 +108,7 @@ def make_env(spec: EnvSpec, render_mode: str | None = None) -> gym.Env:
         raise
     except Exception as error:  # any constructor of any package can fail in its own way
         raise UserError(f"{spec.id}: the environment could not be made ({type(error).__name__}: {error}).") from error
-    try:
-        flat = FlattenObservation(env)
-        size = flat.observation_space.shape
-    except NotImplementedError as error:
-        raise UserError(f"{spec.id}: observations are {env.observation_space}, which cannot be flattened.") from error
-    if size is None or len(size) != 1 or size[0] == 0:
-        raise UserError(f"{spec.id}: observations are {env.observation_space}, which cannot be flattened.")
-    return flat
+    return GuardedEnv(env, spec.id)
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,12 @@ class GymnasiumVector:
             env = make_env(spec)
             return env if reference is None else ReferenceStarts(env, reference, spec.id)
 
-        self._env = SyncVectorEnv([make] * num_envs, autoreset_mode=AutoresetMode.NEXT_STEP)
+        try:
+            self._env = SyncVectorEnv([make] * num_envs, autoreset_mode=AutoresetMode.NEXT_STEP)
+        except RuntimeError as error:
+            raise UserError(
+                f"{spec.id}: its spaces differ each time it is made, so copies cannot be stepped together."
+            ) from error
         self._seed = seed
         self.start = np.zeros(num_envs, np.int32)
 

@@ -2,16 +2,17 @@
 
 import json
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from iddm.envs.spaces import ActionSpace
 from iddm.errors import UserError
 from iddm.utils.files import write_whole
+from iddm.utils.tensors import Damaged, read_tensors
 
 FORMAT = "iddm-policy-1"
 
@@ -100,22 +101,70 @@ def load_policy(path: str | Path) -> Policy:
     if not path.is_file():
         raise UserError(f"{path}: there is no policy here; give a policy file or the directory of a finished run.")
     try:
-        with safe_open(path, framework="numpy") as file:
-            about = json.loads((file.metadata() or {})["iddm"])
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        tensors, words = read_tensors(path)
+        about = json.loads(words["iddm"])
         if about["format"] != FORMAT:
             raise UserError(f"{path}: the policy's format is {about['format']!r}, and this version reads {FORMAT!r}.")
-        num_layers = sum(name.endswith(".weight") for name in tensors)
-        return Policy(
-            tensors["obs.mean"],
-            tensors["obs.std"],
-            float(about["clip"]),
-            tuple(tensors[f"layer{i}.weight"] for i in range(num_layers)),
-            tuple(tensors[f"layer{i}.bias"] for i in range(num_layers)),
-            tensors.get("log_std"),
-            ActionSpace.from_json(about["action_space"]),
-            about["config"],
-            bool(about.get("uniform", False)),
-        )
-    except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
-        raise UserError(f"{path}: not a policy file of iddm ({type(error).__name__}: {error}).") from error
+        policy = _from_parts(tensors, about)
+    except (Damaged, KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+        raise UserError(f"{path}: not a policy file of iddm ({_reason(error)}).") from error
+    wrong = _what_is_wrong(policy)
+    if wrong is not None:
+        raise UserError(f"{path}: not a policy file of iddm: {wrong}.")
+    return policy
+
+
+def _from_parts(tensors: dict[str, np.ndarray], about: dict[str, Any]) -> Policy:
+    num_layers = sum(name.endswith(".weight") for name in tensors)
+    return Policy(
+        tensors["obs.mean"],
+        tensors["obs.std"],
+        float(about["clip"]),
+        tuple(tensors[f"layer{i}.weight"] for i in range(num_layers)),
+        tuple(tensors[f"layer{i}.bias"] for i in range(num_layers)),
+        tensors.get("log_std"),
+        ActionSpace.from_json(about["action_space"]),
+        about["config"],
+        bool(about.get("uniform", False)),
+    )
+
+
+def _what_is_wrong(policy: Policy) -> str | None:
+    """The schema of a policy: what every file of one must hold, or the first thing that it does not."""
+    space, config = policy.action_space, policy.config
+    arrays = [policy.mean, policy.std, *policy.weights, *policy.biases, *([] if policy.log_std is None else [policy.log_std])]
+    widths = [policy.mean.size, *(bias.size for bias in policy.biases)]
+    steps = config.get("max_episode_steps") if isinstance(config, dict) else None
+    checks = {
+        "it has no network": bool(policy.weights),
+        "its numbers are not float32": all(array.dtype == np.float32 for array in arrays),
+        "its numbers are not finite": all(np.isfinite(array).all() for array in arrays if array.dtype == np.float32),
+        "its normalisation is not a mean and a positive deviation for each column": (
+            policy.mean.ndim == 1
+            and policy.mean.size > 0
+            and policy.std.shape == policy.mean.shape
+            and bool((policy.std > 0).all())
+        ),
+        "its clip is not a positive number": 0 < policy.clip < np.inf,
+        "its layers do not fit each other": (
+            all(bias.ndim == 1 for bias in policy.biases)
+            and [weight.shape for weight in policy.weights] == list(pairwise(widths))
+        ),
+        "its action space is not one": space.sound,
+        "its last layer does not fit its action space": widths[-1] == space.size,
+        "its deviations do not fit its action space": policy.log_std is None or policy.log_std.shape == (space.size,),
+        "it does not say which environment it was learned in": isinstance(config, dict) and isinstance(config.get("env"), str),
+        "its time limit is not a number of steps": steps is None or (type(steps) is int and steps > 0),
+        "the options of its environment are not a dictionary": (
+            isinstance(config, dict) and isinstance(config.get("env_kwargs") or {}, dict)
+        ),
+    }
+    return next((wrong for wrong, good in checks.items() if not good), None)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, Damaged):
+        return str(error)
+    if isinstance(error, KeyError):
+        return f"{error} is missing"
+    return f"{type(error).__name__}: {error}".splitlines()[0][:200]

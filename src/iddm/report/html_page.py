@@ -1,56 +1,50 @@
 """The frame of our pages: one self-contained file that opens without a network, in light and dark."""
 
 import base64
-import html
 import json
-import re
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-from iddm.report.table import escaped
+from iddm.report.markup import Markup, fill
+from iddm.report.table import with_indices
 
 _FILES = files("iddm") / "report" / "page"
 
 
 def html_page(
     title: str, headline: str, lead: str, facts: str, sections: Sequence[str], charts: Mapping[str, Any] | None = None
-) -> str:
-    """The page; `sections` are HTML, all else is escaped. `charts` is what charts.js draws."""
-    scripts = ""
+) -> Markup:
+    """The page. What is not `Markup` is escaped. `charts` is what charts.js draws."""
+    scripts = Markup()
     if charts is not None:
         data = json.dumps(charts).replace("<", "\\u003c")  # no text can end the script
         code = "".join((_FILES / name).read_text() for name in ("readout.js", "charts.js"))
-        scripts = f'<script type="application/json" id="data">{data}</script>\n<script>\n{code}\n</script>'
-    return _fill(
+        scripts = Markup(f'<script type="application/json" id="data">{data}</script>\n<script>\n{code}\n</script>')
+    return fill(
         (_FILES / "page.html").read_text(),
-        style=(_FILES / "style.css").read_text(),
-        title=html.escape(title),
-        headline=html.escape(headline),
-        lead=html.escape(lead),
-        facts=html.escape(facts),
-        sections="\n".join(filter(None, sections)),
+        style=Markup((_FILES / "style.css").read_text()),
+        title=title,
+        headline=headline,
+        lead=lead,
+        facts=facts,
+        sections=[part for part in sections if part],
         scripts=scripts,
     )
 
 
-def _fill(template: str, **parts: str) -> str:
-    """Put the parts in, all in one pass: a part that looks like a place is left alone."""
-    return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], template)
+def section(title: str, text: str, *parts: str) -> Markup:
+    said = fill("<p>{{text}}</p>", text=text) if text else ""
+    return fill("<section><h2>{{title}}</h2>{{said}}{{parts}}</section>\n", title=with_indices(title), said=said, parts=parts)
 
 
-def section(title: str, text: str, *parts: str) -> str:
-    said = f"<p>{html.escape(text)}</p>" if text else ""
-    return f"<section><h2>{escaped(title)}</h2>{said}{''.join(parts)}</section>"
-
-
-def fold(title: str, inside: str) -> str:
+def fold(title: str, inside: str) -> Markup:
     """What has to be opened to be seen."""
-    return f"<details><summary>{html.escape(title)}</summary>{inside}</details>"
+    return fill("<details><summary>{{title}}</summary>{{inside}}</details>", title=title, inside=inside)
 
 
-def svg_image(svg: str, description: str) -> str:
+def svg_image(svg: str, description: str) -> Markup:
     """A picture on a light mat, which scrolls where it is too wide."""
     data = base64.b64encode(svg.encode()).decode()
-    image = f'<img alt="{html.escape(description)}" src="data:image/svg+xml;base64,{data}">'
-    return f'<div class="scroll plate" tabindex="0" role="region" aria-label="figure">{image}</div>'
+    image = fill('<img alt="{{text}}" src="data:image/svg+xml;base64,{{data}}">', text=description, data=data)
+    return fill('<div class="scroll plate" tabindex="0" role="region" aria-label="figure">{{image}}</div>', image=image)

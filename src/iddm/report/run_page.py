@@ -1,6 +1,5 @@
 """A run set beside random actions and the expert: a table for the terminal, and one self-contained page."""
 
-import html
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from iddm.envs.spec import EnvSpec
 from iddm.errors import UserError
 from iddm.evaluation import Evaluation, env_of, evaluate
 from iddm.report.html_page import fold, html_page, section
+from iddm.report.markup import Markup, fill
 from iddm.report.svg import new_figure, to_svg
 from iddm.report.table import Table, to_html
 from iddm.training.run_dir import Run
@@ -84,7 +84,7 @@ def _for_terminal(title: str, table: Table) -> rich.table.Table:
     return shown
 
 
-def learning_curve(run: Run, rows: list[Row]) -> str:
+def learning_curve(run: Run, rows: list[Row]) -> Markup:
     """Episode returns over the run, as an SVG picture."""
     metrics = [m for m in run.metrics() if m["episodes"] > 0]
     figure, (axes,) = new_figure(8, 4)
@@ -105,7 +105,7 @@ def learning_curve(run: Run, rows: list[Row]) -> str:
     axes.set(xlabel="environment steps (thousands)", ylabel="return (environment's own)")
     axes.legend(frameon=False, fontsize=8, loc="center right")
     svg = to_svg(figure)
-    return svg[svg.index("<svg") :]
+    return Markup(svg[svg.index("<svg") :])  # matplotlib escapes what it writes
 
 
 def page(run: Run, rows: list[Row]) -> str:
@@ -113,7 +113,7 @@ def page(run: Run, rows: list[Row]) -> str:
     config, metrics = run.config, run.metrics()
     took = f"{metrics[-1]['steps']:,.0f} steps in {metrics[-1]['seconds']:,.0f} s, " if metrics else ""
     title = f"{config.method} on {config.env}"
-    settings = f"<pre>{html.escape(config.to_json())}</pre>"
+    settings = fill("<pre>{{settings}}</pre>", settings=config.to_json())
     return html_page(
         title,
         title,
@@ -121,7 +121,7 @@ def page(run: Run, rows: list[Row]) -> str:
         f"Training: {took}seed {config.seed}.",
         [
             section("Return", "", to_html(_table(rows), highlight=config.method)),
-            section("Learning curve", "", f'<div class="plate">{learning_curve(run, rows)}</div>'),
+            section("Learning curve", "", fill('<div class="plate">{{curve}}</div>', curve=learning_curve(run, rows))),
             section("Settings", "", fold("all settings of the run", settings)),
         ],
     )

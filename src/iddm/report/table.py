@@ -1,11 +1,11 @@
 """A table as rows of text, written as Markdown or as HTML."""
 
-import html
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from iddm.errors import UserError
+from iddm.report.markup import Markup, escaped, fill
 
 NOTHING = "–"
 """A cell without a value."""
@@ -42,17 +42,17 @@ def with_tables(text: str, made: Mapping[str, str], file: str) -> str:
     return text
 
 
-def escaped(text: str) -> str:
+def with_indices(text: str) -> Markup:
     """Text for HTML, with λ_p as λ and its index."""
-    return re.sub(r"λ_(\w)", r"λ<sub>\1</sub>", html.escape(text))
+    return Markup(re.sub(r"λ_(\w)", r"λ<sub>\1</sub>", escaped(text)))
 
 
-def to_html(table: Table, highlight: str = "") -> str:
+def to_html(table: Table, highlight: str = "") -> Markup:
     """The table in a box that scrolls by itself; the row whose first cell is `highlight` stands out."""
 
     def cell(text: str) -> str:
         first, _, second = text.partition("\n")
-        return escaped(first) + (f"<small>{escaped(second)}</small>" if second else "")
+        return with_indices(first) + (f"<small>{with_indices(second)}</small>" if second else "")
 
     def align(column: int) -> str:
         return ' class="word"' if column < table.num_text_columns else ""
@@ -65,5 +65,5 @@ def to_html(table: Table, highlight: str = "") -> str:
     broken = (re.sub(r"(?<=[a-z])(?=[A-Z][a-z])", "<wbr>", cell(text)) for text in table.columns)  # between a long name's words
     head = "".join(f'<th scope="col"{align(i)}>{text}</th>' for i, text in enumerate(broken))
     body = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(map(line, table.rows))}</tbody></table>"
-    caption = f'<p class="note">{html.escape(table.caption)}</p>' if table.caption else ""
-    return f'<div class="scroll" tabindex="0" role="region" aria-label="table">{body}</div>{caption}'
+    caption = fill('<p class="note">{{text}}</p>', text=table.caption) if table.caption else ""
+    return Markup(f'<div class="scroll" tabindex="0" role="region" aria-label="table">{body}</div>{caption}')

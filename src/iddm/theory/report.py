@@ -9,6 +9,7 @@ from itertools import groupby
 import numpy as np
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from iddm.theory import theorems, theorems_js
 from iddm.theory.claims import Claim
@@ -73,7 +74,7 @@ def _examples(seed: int) -> Iterator[tuple[str, FiniteMDP, Array, Array]]:
 
 def print_theory(rows: Iterable[Row] | None = None, console: Console | None = None) -> None:
     """One table an example: the claim, both sides and the error, with the terms inside the claim below it."""
-    console = console or Console()
+    console = console or Console(markup=False, emoji=False, highlight=False)
     rows = theory_report() if rows is None else list(rows)
     for example, group in groupby(rows, key=lambda row: row.example):
         table = Table(title=example, title_justify="left", title_style="bold")
@@ -84,14 +85,14 @@ def print_theory(rows: Iterable[Row] | None = None, console: Console | None = No
         table.add_column("")
         for claim in (row.claim for row in group):
             style = {"holds": "green", "fails": "bold red"}.get(claim.verdict, "yellow")
-            inside = "".join(f"\n[dim]{name} {_number(value)}[/]" for name, value in claim.terms.items())
+            inside = [(f"\n{name} {_number(value)}", "dim") for name, value in claim.terms.items()]
             table.add_row(
-                f"{claim.name}\n[dim]{claim.source}[/]",
-                claim.formula + inside,
+                Text.assemble(claim.name, (f"\n{claim.source}", "dim")),
+                Text.assemble(claim.formula, *inside),
                 _number(claim.left),
                 _number(claim.right),
                 _error(claim.error),
-                f"[{style}]{claim.verdict}[/]",
+                Text(claim.verdict, style),
             )
         console.print(table)
         console.print()

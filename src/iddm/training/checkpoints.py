@@ -1,15 +1,14 @@
-"""Checkpoints: the last two, written whole and then renamed."""
+"""Checkpoints: the last two, written whole and then renamed, with a digest of their contents."""
 
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
-from iddm.errors import UserError
+from iddm.errors import UserError, warn_user
 from iddm.utils.files import write_whole
+from iddm.utils.tensors import Damaged, read_sealed, sealed
 
 
 @dataclass(frozen=True)
@@ -38,21 +37,23 @@ class Checkpoints:
         if checkpoint.actions is not None:
             arrays["actions"] = np.array(checkpoint.actions, order="C")
         name = f"iteration_{checkpoint.iteration:08d}.safetensors"
-        write_whole(self.folder / name, save(arrays, {"iteration": str(checkpoint.iteration)}))
+        write_whole(self.folder / name, sealed(arrays, {"iteration": str(checkpoint.iteration)}))
         for old in self.paths()[:-2]:
             old.unlink()
 
     def load(self) -> Checkpoint | None:
-        """The newest readable checkpoint, or None where there is none yet."""
+        """The newest sound checkpoint, or None where there is none yet; a damaged one is passed over, and the user told."""
         damaged = []
         for path in reversed(self.paths()):
             try:
-                with safe_open(path, framework="numpy") as file:
-                    iteration = int((file.metadata() or {})["iteration"])
-                    arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            except (SafetensorError, KeyError, ValueError, OSError) as error:
+                arrays, about = read_sealed(path)
+                iteration = int(about["iteration"])
+            except (Damaged, KeyError, ValueError) as error:
                 damaged.append(f"{path.name} ({error})")
                 continue
+            if damaged:
+                run = self.folder.parent
+                warn_user(f"{run}: {', '.join(damaged)} is damaged; going on from {path.name}, the checkpoint before it.")
             return Checkpoint(iteration, arrays, arrays.pop("actions", None))
         if damaged:
             raise UserError(f"{self.folder.parent}: no checkpoint can be read: {', '.join(damaged)}.")

@@ -27,9 +27,11 @@ def read_ipc(path: Path) -> Iterator[Any]:
             if _compressed(message.metadata.to_pybytes()):
                 raise UserError(f"{path.name} is compressed, so its size cannot be known beforehand; write it uncompressed")
         file.seek(start)
+        num_bytes = 0
         with pa.ipc.open_stream(file) as reader:
             for batch in reader:
-                yield _sound(batch, path)
+                num_bytes += batch.nbytes
+                yield _sound(batch, path, num_bytes)
 
 
 def _compressed(message: bytes) -> bool:
@@ -59,9 +61,9 @@ def _compressed(message: bytes) -> bool:
     return field(batch, 3) != 0
 
 
-def _sound(table: Any, path: Path) -> Any:
+def _sound(table: Any, path: Path, num_bytes: int) -> Any:
     table.validate(full=True)
-    check_unpacked(table.nbytes, path)
+    check_unpacked(num_bytes, path)
     return table
 
 
@@ -77,7 +79,8 @@ def read_parquet(path: Path, keep: Sequence[str] | None = None) -> Any:
         columns = [group.column(i) for group in groups for i in range(group.num_columns)]
         declared = sum(max(8 * c.num_values, c.total_uncompressed_size) for c in columns)
         check_unpacked(max(declared, 8 * meta.num_rows * len(wanted)), path)
-        return _sound(file.read(columns=wanted), path)
+        table = file.read(columns=wanted)
+        return _sound(table, path, table.nbytes)
 
 
 def arrays_of(table: Any, codes: Sequence[str] = ()) -> dict[str, np.ndarray]:

@@ -1,5 +1,6 @@
 """What the readers share: how much a file may unpack to, and episodes with T or T+1 rows as `Demos`."""
 
+import json
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -8,16 +9,25 @@ from typing import Any
 import numpy as np
 
 from iddm.demos.formats.ours import NOTE_T_ROWS
+from iddm.demos.limits import LARGEST_RATIO, SMALLEST_LIMIT, declare
 from iddm.demos.types import Demos
 from iddm.errors import UserError
 
-SMALLEST_LIMIT = 256 << 20
-LARGEST_RATIO = 100
+MAX_NAMED = 10_000
+"""Columns up to which they get names."""
+MAX_JSON = 16 << 20
+"""Bytes of a folder's metadata; parsed, they take many times as much."""
 
 
 def memory_limit(path: Path) -> int:
-    """Bytes that a file may unpack to: recorded states never compress a hundredfold, and bombs do."""
-    return max(SMALLEST_LIMIT, LARGEST_RATIO * path.stat().st_size)
+    """Bytes that a file or folder may unpack to."""
+    return max(SMALLEST_LIMIT, LARGEST_RATIO * size_of(path))
+
+
+def size_of(path: Path) -> int:
+    """Bytes of a file, or of all files of a folder."""
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files if file.is_file())
 
 
 def check_unpacked(num_bytes: int, path: Path) -> None:
@@ -25,9 +35,20 @@ def check_unpacked(num_bytes: int, path: Path) -> None:
     limit = memory_limit(path)
     if num_bytes > limit:
         raise UserError(
-            f"the file has {path.stat().st_size:,} bytes and declares {num_bytes:,} bytes of numbers, more than the {limit:,} "
+            f"the file has {size_of(path):,} bytes and declares {num_bytes:,} bytes of numbers, more than the {limit:,} "
             "that are read from one of its size; store the states without such compression, or in several files"
         )
+    declare(path, num_bytes)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The JSON object in a small file."""
+    if path.stat().st_size > MAX_JSON:
+        raise UserError(f"{path.name} has {path.stat().st_size:,} bytes; at most {MAX_JSON:,} of metadata are read")
+    data = json.loads(path.read_text())
+    if not isinstance(data, dict):
+        raise UserError(f"{path.name} is not a JSON object")
+    return data
 
 
 def from_episodes(
@@ -44,7 +65,7 @@ def from_episodes(
     An observation of several dimensions is laid flat. An episode with no transition left is left out, with a note.
     """
     metadata = {**(metadata or {}), "format": source}
-    rows = [np.asarray(episode).reshape(len(episode), -1) if len(episode) else np.zeros((0, 1)) for episode in observations]
+    rows = [_rows(episode) for episode in observations]
     kept = [e for e, episode in enumerate(rows) if len(episode) > 1]
     if not kept:
         raise UserError("no episode has two rows (a state and its successor)")
@@ -61,6 +82,12 @@ def from_episodes(
         terminated=None if terminated is None or not complete else np.asarray(terminated, bool)[kept],
         metadata=metadata,
     )
+
+
+def _rows(episode: Any) -> np.ndarray:
+    if isinstance(episode, np.ndarray) and episode.ndim == 2 and episode.size:
+        return episode  # no further view of it: there may be a million
+    return np.asarray(episode).reshape(len(episode), -1) if len(episode) else np.zeros((0, 1))
 
 
 def split(array: np.ndarray, ends: np.ndarray) -> list[np.ndarray]:
@@ -91,8 +118,10 @@ def same_length(arrays: dict[str, np.ndarray], keys: Sequence[str]) -> int:
 
 
 def column_names(parts: dict[str, np.ndarray]) -> list[str]:
-    """ "pos[0]", "pos[1]", "height" for parts [rows, 2] and [rows]."""
-    names = []
+    """ "pos[0]", "pos[1]", "height" for parts [rows, 2] and [rows]; none where there are too many."""
+    names: list[str] = []
+    if sum(int(np.prod(part.shape[1:])) for part in parts.values()) > MAX_NAMED:
+        return names
     for key, part in parts.items():
         size = int(np.prod(part.shape[1:]))
         names += [key] if part.ndim == 1 else [f"{key}[{i}]" for i in range(size)]

@@ -3,13 +3,12 @@
 `infos` holds jsonpickle text, which could run code: it is never decoded.
 """
 
-import json
 from pathlib import Path
 
 import numpy as np
 
 from iddm.demos.formats.arrow import read_ipc, rows_of_lists
-from iddm.demos.formats.common import from_episodes, split
+from iddm.demos.formats.common import from_episodes, read_json, split
 from iddm.demos.types import Demos
 from iddm.errors import UserError
 
@@ -20,7 +19,7 @@ def is_imitation_folder(names: frozenset[str]) -> bool:
 
 def read_imitation_folder(path: Path) -> Demos:
     """The Arrow files that `state.json` names, in its order."""
-    state = json.loads((path / "state.json").read_text())
+    state = read_json(path / "state.json")
     names = [entry["filename"] for entry in state["_data_files"]]
     if any(Path(name).name != name or name in (".", "..") for name in names):
         raise UserError("state.json names a file outside of its folder")

@@ -1,12 +1,11 @@
 """LeRobot folders, v3 (many episodes a file) and v2.1 (a file an episode): `observation.state` by `episode_index`. T rows."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 
 from iddm.demos.formats.arrow import arrays_of, read_parquet
-from iddm.demos.formats.common import from_episodes, same_length, split
+from iddm.demos.formats.common import from_episodes, read_json, same_length, split
 from iddm.demos.types import Demos
 from iddm.errors import UserError
 
@@ -20,7 +19,7 @@ def is_lerobot_folder(path: Path) -> bool:
 
 def read_lerobot(path: Path) -> Demos:
     """Every file under `data`, in order of episode and frame."""
-    info = json.loads((path / "meta" / "info.json").read_text())
+    info = read_json(path / "meta" / "info.json")
     files = sorted(path.glob("data/chunk-*/*.parquet"))
     if not files:
         raise UserError("there is no data/chunk-*/*.parquet in the folder; download the whole dataset")

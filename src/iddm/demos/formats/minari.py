@@ -14,13 +14,15 @@ from typing import Any
 import numpy as np
 
 from iddm.demos.formats.arrow import array_of, pyarrow, read_ipc, read_parquet
-from iddm.demos.formats.common import from_episodes
+from iddm.demos.formats.common import MAX_NAMED, from_episodes, memory_limit, read_json
 from iddm.demos.formats.hdf5 import Hdf5
 from iddm.demos.types import Demos
 from iddm.errors import UserError
 from iddm.utils.extras import need
 
 MAX_ONE_HOT = 10_000
+MAX_NAME = 200
+"""Characters of a column's name."""
 Leaf = Callable[[tuple[str | int, ...]], np.ndarray]
 """The array at a place in a nested space."""
 
@@ -33,7 +35,7 @@ def read_minari(path: Path) -> Demos:
     """Observations of any nesting of Box, Discrete, Dict and Tuple, laid flat as Gymnasium does, with named columns."""
     data = _data(path)
     assert data is not None
-    about = json.loads((data / "metadata.json").read_text())
+    about = read_json(data / "metadata.json")
     space = json.loads(about["observation_space"])
     kind = about.get("data_format", "hdf5")
     if kind not in ("hdf5", "arrow", "parquet"):
@@ -42,7 +44,8 @@ def read_minari(path: Path) -> Demos:
     if not episodes:
         raise UserError("the Minari dataset holds no episodes")
     observations, actions, rewards, terminated = map(list, zip(*episodes, strict=True))
-    metadata: dict[str, Any] = {"columns": _names(space)} if space.get("type") in ("Dict", "Tuple") else {}
+    named = space.get("type") in ("Dict", "Tuple") and observations[0].shape[1] <= MAX_NAMED
+    metadata: dict[str, Any] = {"columns": _names(space, observations[0].shape[1])} if named else {}
     env_id = re.search(r'"id": "([\w./:-]+)"', str(about.get("env_spec", "")))
     if env_id:
         metadata["env_id"] = env_id[1]
@@ -124,7 +127,7 @@ Episode = tuple[np.ndarray, np.ndarray | None, np.ndarray, bool]
 
 
 def _read_hdf5(data: Path, space: dict) -> list[Episode]:
-    episodes = []
+    episodes, one_hot = [], OneHot(data)
     with Hdf5(data / "main_data.hdf5") as file:
         names = [name for name in file.names() if re.fullmatch(r"episode_\d{1,9}", name)]
         for name in sorted(names, key=lambda name: int(name.removeprefix("episode_"))):
@@ -136,12 +139,12 @@ def _read_hdf5(data: Path, space: dict) -> list[Episode]:
             ended = file.array(f"{name}/terminations")
             actions = file.array(f"{name}/actions") if file.shape(f"{name}/actions") is not None else None
             rewards = file.array(f"{name}/rewards")
-            episodes.append((_flat(space, leaf), _no_width(actions), rewards, bool(ended.any())))
+            episodes.append((_flat(space, leaf, one_hot), _no_width(actions), rewards, bool(ended.any())))
     return episodes
 
 
 def _read_arrow(data: Path, space: dict, kind: str) -> list[Episode]:
-    episodes = []
+    episodes, one_hot = [], OneHot(data)
     folders = [folder for folder in data.iterdir() if re.fullmatch(r"\d{1,9}", folder.name)]
     for folder in sorted(folders, key=lambda folder: int(folder.name)):
         for file in sorted(folder.glob(f"*.{kind}")):
@@ -160,7 +163,7 @@ def _read_arrow(data: Path, space: dict, kind: str) -> list[Episode]:
             actions, rewards, ended = (None if c is None else c[:-1] for c in columns.values())
             if rewards is None or ended is None:
                 raise UserError(f"{folder.name}/{file.name} has no rewards or terminations")
-            episodes.append((_flat(space, leaf), _no_width(actions), rewards, bool(ended.any())))
+            episodes.append((_flat(space, leaf, one_hot), _no_width(actions), rewards, bool(ended.any())))
     return episodes
 
 
@@ -169,30 +172,51 @@ def _no_width(actions: np.ndarray | None) -> np.ndarray | None:
     return None if actions is None or 0 in actions.shape[1:] else actions
 
 
-def _flat(space: dict, leaf: Leaf, place: tuple[str | int, ...] = ()) -> np.ndarray:
+class OneHot:
+    """Discrete observations as Gymnasium lays them flat; all together no larger than the dataset may unpack to."""
+
+    def __init__(self, data: Path) -> None:
+        self._bytes, self._limit = 0, memory_limit(data)
+
+    def __call__(self, choice: np.ndarray, n: int) -> np.ndarray:
+        if not 1 <= n <= MAX_ONE_HOT or (len(choice) and not (choice.min() >= 0 and choice.max() < n)):
+            raise UserError(f"a Discrete observation is not among its {n} choices, or they are more than {MAX_ONE_HOT}")
+        self._bytes += 4 * n * len(choice)
+        if self._bytes > self._limit:
+            raise UserError(
+                f"its Discrete observations take {self._bytes:,} bytes or more as one-hot rows, more than the {self._limit:,} "
+                "that are read from a dataset of its size; give fewer episodes"
+            )
+        rows = np.zeros((len(choice), n), np.float32)
+        rows[np.arange(len(choice)), choice] = 1.0
+        return rows
+
+
+def _flat(space: dict, leaf: Leaf, one_hot: OneHot, place: tuple[str | int, ...] = ()) -> np.ndarray:
     """[rows, columns] in the order of Gymnasium's own flattening."""
     parts = _parts(space)
     if parts is not None:
-        return np.concatenate([_flat(part, leaf, (*place, key)) for key, part in parts], axis=1)
+        return np.concatenate([_flat(part, leaf, one_hot, (*place, key)) for key, part in parts], axis=1)
     array = leaf(place)
     if space.get("type") == "Discrete":
-        choice, n = array.astype(np.int64).reshape(-1) - int(space.get("start", 0)), int(space["n"])
-        if not 1 <= n <= MAX_ONE_HOT or (len(choice) and not (choice.min() >= 0 and choice.max() < n)):
-            raise UserError(f"a Discrete observation is not among its {n} choices, or they are more than {MAX_ONE_HOT}")
-        return np.eye(n, dtype=np.float32)[choice]
+        return one_hot(array.astype(np.int64).reshape(-1) - int(space.get("start", 0)), int(space["n"]))
     if space.get("type") not in ("Box", "MultiBinary"):
         raise UserError(f"the observation space is a {space.get('type')}, which cannot be laid flat")
     return array.reshape(len(array), -1)
 
 
-def _names(space: dict, prefix: str = "") -> list[str]:
+def _names(space: dict, most: int, prefix: str = "") -> list[str]:
+    """A name for each column; `most` is how many there are, whatever the space says."""
     parts = _parts(space)
-    if parts is not None:
-        return [name for key, part in parts for name in _names(part, f"{prefix}.{key}" if prefix else str(key))]
-    size = int(space["n"]) if space.get("type") in ("Discrete", "MultiBinary") else int(np.prod(space.get("shape", [1])))
-    if size > 1_000_000:
-        raise UserError(f"the observation space declares {size} columns")
-    return [prefix] if size == 1 else [f"{prefix}[{i}]" for i in range(size)]
+    if parts is None:
+        size = int(space["n"]) if space.get("type") in ("Discrete", "MultiBinary") else int(np.prod(space.get("shape", [1])))
+        if size > most:
+            raise UserError(f"the observation space declares {size} columns, and the data have {most}")
+        return [prefix] if size == 1 else [f"{prefix}[{i}]" for i in range(size)]
+    names: list[str] = []
+    for key, part in parts:
+        names += _names(part, most - len(names), (f"{prefix}.{key}" if prefix else str(key))[:MAX_NAME])
+    return names
 
 
 def _parts(space: dict) -> list[tuple[str | int, dict]] | None:

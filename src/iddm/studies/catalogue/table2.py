@@ -1,7 +1,6 @@
 """Every method on every task: the paper's Table 2, and the learning curves of the same runs."""
 
-import html
-
+from iddm.report.markup import Markup, escaped
 from iddm.report.table import Table
 from iddm.studies import paper
 from iddm.studies.core import has_discriminator
@@ -144,12 +143,12 @@ def forest(known: StudyResults) -> str:
         interval = f'<i style="left:{place(e.low)};right:calc(100% - {place(e.high)})"></i>' if e.has_interval else ""
         kind = ' class="ours"' if method == "iddm" else ""
         bar = f'<span class="track">{interval}<b style="left:{place(e.value)}"></b></span>'
-        rows += f"<li{kind}><span>{html.escape(name_of(method))}</span>{bar}<span>{html.escape(percent(e))}</span></li>"
+        rows += f"<li{kind}><span>{escaped(name_of(method))}</span>{bar}<span>{escaped(percent(e))}</span></li>"
     ends_named = f'<s style="left:{place(0)}">random</s><s style="left:{place(1)}">expert</s>'
     scale = f'<li aria-hidden="true"><span></span><span class="scale">{ends_named}</span><span></span></li>'
-    tasks = listed([task for task in known.tasks if task not in known.tasks_at_ceiling])
+    tasks = escaped(listed([task for task in known.tasks if task not in known.tasks_at_ceiling]))
     about = f'<p class="note">Mean of the normalised scores on the tasks that a constant reward does not solve: {tasks}.</p>'
-    return f'<ul class="forest">{rows}{scale}</ul>{about}'
+    return Markup(f'<ul class="forest">{rows}{scale}</ul>{about}')
 
 
 _every_method = (Grid(SIX, (*CONTROLS, *METHODS)),)

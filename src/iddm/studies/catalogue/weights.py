@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from iddm.report.markup import Markup
 from iddm.report.table import Table
 from iddm.studies import paper
 from iddm.studies.catalogue.light import LIGHT, LIGHTLY
@@ -74,7 +75,7 @@ def heat_map(known: StudyResults) -> str:
         rows += f'<tr><th scope="row">{p:g}</th>{cells}</tr>'
     caption = "<caption>return by λ<sub>p</sub> (down) and λ<sub>s</sub> (across), HalfCheetah</caption>"
     table = f'<table class="heat">{caption}<thead><tr><td></td>{head}</tr></thead><tbody>{rows}</tbody></table>'
-    return f'<div class="scroll" tabindex="0" role="region" aria-label="heat map">{table}</div>'
+    return Markup(f'<div class="scroll" tabindex="0" role="region" aria-label="heat map">{table}</div>')
 
 
 def _weights(lambda_p: float, lambda_s: float) -> Settings:

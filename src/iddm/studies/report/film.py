@@ -4,7 +4,6 @@ MuJoCo chooses how it draws when it is imported, so each strip is drawn in a pro
 """
 
 import base64
-import html
 import io
 import json
 import os
@@ -19,6 +18,7 @@ import numpy as np
 
 from iddm.errors import UserError
 from iddm.report.html_page import section
+from iddm.report.markup import Markup, fill
 from iddm.studies.catalogue.table2 import TABLE_2
 from iddm.studies.core import EVALUATION_SEED, Policy, bundled_expert, env_of, load_policy
 from iddm.studies.results import Results
@@ -98,19 +98,20 @@ def frames_of(policy: Policy) -> list[np.ndarray]:
         env.close()
 
 
-def strips_html(strips: Sequence[Strip]) -> str:
+def strips_html(strips: Sequence[Strip]) -> Markup:
     """The film strips as a section of a page."""
     if not strips:
         return section("How it looks", "No pictures were asked for (--film draws them).")
-    parts = ""
+    parts = []
     for strip in strips:
-        rows = ""
+        rows = []
         for who, frames in strip.frames.items():
-            pictures = "".join(f'<img alt="" src="{frame}">' for frame in frames)
-            rows += f"<span>{html.escape(who)}</span><div>{pictures}</div>"
-        film = f'<div class="scroll" tabindex="0" role="region" aria-label="film strip"><div class="film">{rows}</div></div>'
-        parts += f"<h3>{html.escape(strip.task)}</h3>" + (film if rows else f"<p>{html.escape(strip.trouble)}</p>")
-    return section("How it looks", f"The first {SECONDS:g} seconds of an evaluation episode.", parts)
+            pictures = [fill('<img alt="" src="{{frame}}">', frame=frame) for frame in frames]
+            rows.append(fill("<span>{{who}}</span><div>{{pictures}}</div>", who=who, pictures=pictures))
+        scroll = '<div class="scroll" tabindex="0" role="region" aria-label="film strip"><div class="film">{{rows}}</div></div>'
+        film = fill(scroll, rows=rows) if rows else fill("<p>{{trouble}}</p>", trouble=strip.trouble)
+        parts.append(fill("<h3>{{task}}</h3>{{film}}", task=strip.task, film=film))
+    return section("How it looks", f"The first {SECONDS:g} seconds of an evaluation episode.", *parts)
 
 
 def _to_uri(picture: np.ndarray) -> str:

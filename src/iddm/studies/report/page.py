@@ -9,6 +9,7 @@ from rich.console import Console
 
 from iddm.errors import UserError
 from iddm.report.html_page import fold, html_page, section
+from iddm.report.markup import Markup, fill
 from iddm.report.table import Table, to_html
 from iddm.studies.catalogue import STUDIES
 from iddm.studies.catalogue.table2 import TABLE_2, where_it_counts
@@ -23,7 +24,9 @@ from iddm.studies.study import Section, ShowChart, ShowTable, Study
 from iddm.studies.study_results import StudyResults
 from iddm.utils.files import write_whole
 
-_SWITCHES = '<fieldset class="switches" aria-label="lines to show"></fieldset><noscript>The charts need JavaScript.</noscript>'
+_SWITCHES = Markup(
+    '<fieldset class="switches" aria-label="lines to show"></fieldset><noscript>The charts need JavaScript.</noscript>'
+)
 
 
 def report_studies(
@@ -123,7 +126,7 @@ def _sections(results: Results, directory: Path | None) -> tuple[list[str], dict
                     name = study.name if study.name not in charts else f"{study.name}-{len(charts)}"
                     charts[name] = drawn
                     parts.append(_SWITCHES if part.by_method and not by_method else "")
-                    parts.append(f'<div class="charts" id="{name}"></div>')
+                    parts.append(fill('<div class="charts" id="{{name}}"></div>', name=name))
                     by_method.extend(drawn if part.by_method else [])
             else:
                 parts.append(part.make(known))
@@ -139,7 +142,7 @@ def _sections(results: Results, directory: Path | None) -> tuple[list[str], dict
     sections = []
     for half, some in groupby(found, key=lambda entry: entry[0]):
         texts = [text for _, text in some]
-        sections += [f'<div class="pair">{"".join(texts)}</div>'] if half else texts
+        sections += [fill('<div class="pair">{{texts}}</div>', texts=texts)] if half else texts
     return sections, charts, by_method
 
 
@@ -161,5 +164,5 @@ def _runs(results: Results) -> str:
         for o in results.outcomes.values()
         for r in [o.result]
     )
-    table = to_html(Table(columns, rows, len(columns)))
-    return fold(f"{len(rows)} runs: command, commit, seconds and settings", f'<div class="runs">{table}</div>')
+    table = fill('<div class="runs">{{table}}</div>', table=to_html(Table(columns, rows, len(columns))))
+    return fold(f"{len(rows)} runs: command, commit, seconds and settings", table)
