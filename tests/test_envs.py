@@ -4,7 +4,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from iddm.envs.rollout import Collector
+from iddm.envs.rollout import Collector, staggered
 from iddm.envs.spaces import ActionSpace
 from iddm.envs.spec import resolve, shape_of
 from iddm.envs.vector import choose_backend, envpool_has, make_vector
@@ -145,3 +145,31 @@ def test_unknown_environment_is_one_sentence(name: str, words: str) -> None:
 def test_envpool_is_refused_where_it_does_not_have_the_task() -> None:
     with pytest.raises(UserError, match="use --backend gymnasium"):
         choose_backend(resolve(make_dict_env), "envpool")
+
+
+@pytest.mark.parametrize("backend", ["gymnasium", "envpool"])
+@pytest.mark.parametrize("lags", [(1,), (3, 1)])
+def test_environments_with_staggered_starts_do_not_run_in_step(backend, lags: tuple[int, ...]) -> None:
+    spec = resolve("HalfCheetah-v5", 12)
+    space = shape_of(spec).action_space
+    collector = Collector(make_vector(spec, 3, 0, backend), space, lags, staggered(3, 12))
+    rng = np.random.default_rng(0)
+    rollout, _ = collector.collect(lambda obs, t: rng.uniform(-1, 1, (3, space.size)).astype(np.float32), 40)
+    first_cut = [int(np.flatnonzero(rollout.truncated[:, n])[0]) for n in range(3)]
+    assert first_cut == [3, 7, 11]
+    assert rollout.valid[4, 0], "a cut episode is followed by a real row, not by an autoreset's"
+    assert rollout.step[3:6, 0].tolist() == [3, 0, 1]
+    assert not np.array_equal(rollout.next_obs[3, 0], rollout.obs[4, 0]), "the true successor stays, the next row begins anew"
+    lengths = np.diff(np.flatnonzero(rollout.truncated[:, 0]))
+    assert (lengths[1:] == 13).all()  # twelve steps, and the autoreset's row
+    assert len({int(x) for x in rollout.step[30]}) == 3
+    if rollout.past is not None:
+        np.testing.assert_array_equal(rollout.past[4, 0], [rollout.obs[4, 0]] * 2)
+
+
+def test_an_episode_that_ends_before_its_cut_is_not_cut_later() -> None:
+    spec = resolve("CartPole-v1", 40)
+    collector = Collector(make_vector(spec, 2, 0, "gymnasium"), shape_of(spec).action_space, first_lengths=np.array([15, 40]))
+    rollout, _ = collector.collect(lambda obs, t: np.zeros(2, int), 60)
+    assert rollout.terminated[:15, 0].any()
+    assert not rollout.truncated.any()

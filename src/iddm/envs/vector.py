@@ -36,6 +36,10 @@ class VectorEnv(Protocol):
     """[num_envs] int32: the time of its demonstration at which each environment's newest episode began; 0 without one."""
 
     def reset(self) -> np.ndarray: ...
+    def restart(self, which: np.ndarray) -> np.ndarray:
+        """Begin new episodes in these environments (a mask), at once; their first observations, in order."""
+        ...
+
     def step(self, action: np.ndarray) -> Step: ...
     def close(self) -> None: ...
 
@@ -61,6 +65,11 @@ class GymnasiumVector:
         obs, info = self._env.reset(seed=self._seed)
         self._note_starts(info)
         return obs.astype(np.float32)
+
+    def restart(self, which: np.ndarray) -> np.ndarray:
+        obs, info = self._env.reset(options={"reset_mask": which})
+        self._note_starts(info)
+        return obs[which].astype(np.float32)
 
     def step(self, action: np.ndarray) -> Step:
         obs, reward, terminated, truncated, info = self._env.step(action)
@@ -96,6 +105,10 @@ class EnvPoolVector:
 
     def reset(self) -> np.ndarray:
         obs, _ = self._env.reset()
+        return obs.reshape(obs.shape[0], -1).astype(np.float32)
+
+    def restart(self, which: np.ndarray) -> np.ndarray:
+        obs, _ = self._env.reset(np.flatnonzero(which))
         return obs.reshape(obs.shape[0], -1).astype(np.float32)
 
     def step(self, action: np.ndarray) -> Step:
