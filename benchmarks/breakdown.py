@@ -42,9 +42,10 @@ def measure(task: str, method: str) -> dict[str, Any]:
     from iddm.learners.base import Progress
     from iddm.learners.ppo import PPO, agent_rows
     from iddm.learners.ppo_loss import PPOBatch, ppo_epochs
-    from iddm.training.environments import Environments, iteration_key
+    from iddm.training.environments import Environments
     from iddm.training.loop import train_iteration, update
     from iddm.training.setup import Setup
+    from iddm.utils.keys import Use, key_for
 
     config = configure(default_config(task, method), PAPERS_CRITIC if method == "iddm" else {})
     setup, ppo = Setup.prepare(config), config.learner
@@ -52,7 +53,7 @@ def measure(task: str, method: str) -> dict[str, Any]:
     environments = Environments(setup, 0)
     first = ppo.init(setup.problem, setup.expert, jax.random.PRNGKey(0))
     state, _, _ = train_iteration(setup, environments, first, 0)
-    key = iteration_key(0, 1)
+    key = key_for(0, Use.LEARNING, 1)
     rollout, _ = environments.rollout(ppo.actor(state, 1), 1)
 
     bare = make_vector(setup.spec, ppo.num_envs, 0, config.backend)

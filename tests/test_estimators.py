@@ -78,7 +78,7 @@ def test_pointwise_information_matches_the_closed_form(name: str) -> None:
     net = trained(name, dims, rho, updates=600)
     x, y = correlated(jax.random.PRNGKey(8), 4096, dims, rho)
     truth = gaussian_pmi(x, y, rho)
-    pmi = PMI[name](critic_of(net), x, y, jax.random.PRNGKey(9))
+    pmi = PMI[name](critic_of(net), x, y, jnp.ones(len(x)), jax.random.PRNGKey(9))
     assert np.corrcoef(pmi, truth)[0, 1] > 0.95
     assert abs(float(pmi.mean() - truth.mean())) < 0.15 * float(truth.mean())
 
@@ -96,3 +96,13 @@ def test_mine_gradient_is_the_bounds_gradient_when_the_average_is_exact() -> Non
     average = log_mean_exp(critic_of(net)(x, jnp.roll(y, 1, axis=0)))
     ours = jax.grad(lambda n: mine_loss(critic_of(n), x, y, average)[0])(net).weights[0]
     np.testing.assert_allclose(ours, exact, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["mine", "infonce"])
+def test_invalid_rows_are_in_no_marginal(name: str) -> None:
+    x = jax.random.normal(jax.random.PRNGKey(0), (200, 1))
+    valid = jnp.ones(200).at[::5].set(0.0)
+    poisoned = jnp.where(valid[:, None] > 0, x, 1e3)
+    critic = lambda x, y: (x * y)[:, 0]  # noqa: E731
+    clean, other = (PMI[name](critic, rows, x, valid, jax.random.PRNGKey(1)) for rows in (x, poisoned))
+    np.testing.assert_allclose(clean[valid > 0], other[valid > 0], rtol=1e-4)

@@ -49,6 +49,8 @@ class Progress(NamedTuple):
     iteration: int
     left: float
     """The part of the run that is left: 1 at the start, 0 at the end."""
+    last: bool = False
+    """Whether this is the last iteration."""
 
 
 @runtime_checkable

@@ -130,14 +130,14 @@ class Adversarial(Term):
 
         def step(state: PyTree, key: PRNGKeyArray) -> tuple[PyTree, Metrics]:
             net, opt_state = state
-            k_expert, k_agent, k_mix = jax.random.split(key, 3)
+            k_expert, k_agent, k_mix, k_expert_ended, k_agent_ended = jax.random.split(key, 5)
             demonstrated = expert.sample(k_expert, self.batch_size)
             if self.absorbing:
                 demonstrated = with_ends(demonstrated, expert.sample_ends(k_expert, self.batch_size))
             x_expert = demonstrated.compared(self.sees)
             x_agent = agent.sample(k_agent, self.batch_size).compared(self.sees)
-            x_expert = with_ended(x_expert, shares[0], jax.random.fold_in(k_expert, 1))
-            x_agent = with_ended(x_agent, shares[1], jax.random.fold_in(k_agent, 1))
+            x_expert = with_ended(x_expert, shares[0], k_expert_ended)
+            x_agent = with_ended(x_agent, shares[1], k_agent_ended)
             mix = jax.random.uniform(k_mix, (self.batch_size, 1))
             grads, metrics = jax.grad(loss, has_aux=True)(net, x_expert, x_agent, mix)
             updates, opt_state = optimise.update(grads, opt_state)

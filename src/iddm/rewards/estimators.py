@@ -86,23 +86,47 @@ def infonce_estimate(critic: Critic, x: Float[Array, "n x"], y: Float[Array, "n 
     return jax.lax.map(lambda xy: infonce_bound(critic, *xy), (xs, ys)).mean()
 
 
-def mine_pmi(critic: Critic, x: Float[Array, "n x"], y: Float[Array, "n y"], key: PRNGKeyArray) -> Float[Array, " n"]:
-    """log p(x, y) / p(x)p(y) = T − log E_marginals[e^T] at the bound's optimum: T alone is off by a constant."""
-    return critic(x, y) - log_mean_exp(critic(jax.random.permutation(key, x), y))
+def mine_pmi(
+    critic: Critic, x: Float[Array, "n x"], y: Float[Array, "n y"], valid: Float[Array, " n"], key: PRNGKeyArray
+) -> Float[Array, " n"]:
+    """log p(x, y) / p(x)p(y) = T − log E_marginals[e^T] at the bound's optimum: T alone is off by a constant.
+
+    Invalid rows are in no marginal.
+    """
+    order = jax.random.permutation(key, len(x))
+    weight = valid * valid[order]
+    marginal = jax.nn.logsumexp(critic(x[order], y), b=weight) - jnp.log(weight.sum())
+    return critic(x, y) - marginal
 
 
-def js_pmi(critic: Critic, x: Float[Array, "n x"], y: Float[Array, "n y"], key: PRNGKeyArray) -> Float[Array, " n"]:
+def js_pmi(
+    critic: Critic, x: Float[Array, "n x"], y: Float[Array, "n y"], valid: Float[Array, " n"], key: PRNGKeyArray
+) -> Float[Array, " n"]:
     """log p(x, y) / p(x)p(y) = T at the optimum of the Jensen-Shannon loss."""
     return critic(x, y)
 
 
 def infonce_pmi(
-    critic: Critic, x: Float[Array, "n x"], y: Float[Array, "n y"], key: PRNGKeyArray, num_partners: int = 16
+    critic: Critic,
+    x: Float[Array, "n x"],
+    y: Float[Array, "n y"],
+    valid: Float[Array, " n"],
+    key: PRNGKeyArray,
+    num_partners: int = 16,
 ) -> Float[Array, " n"]:
-    """T(x_i, y_i) − log mean_j e^{T(x_j, y_i)}: InfoNCE leaves T free up to a function of y, which this removes."""
+    """T(x_i, y_i) − log mean_j e^{T(x_j, y_i)}: InfoNCE leaves T free up to a function of y, which this removes.
+
+    Invalid rows are nobody's partners.
+    """
     pair = critic(x, y)
-    partners = jax.lax.map(lambda k: critic(jax.random.permutation(k, x), y), jax.random.split(key, num_partners))
-    return pair - log_mean_exp(jnp.concatenate([pair[None], partners]), axis=0)
+
+    def scores(key: PRNGKeyArray) -> tuple[Array, Array]:
+        order = jax.random.permutation(key, len(x))
+        return critic(x[order], y), valid[order]
+
+    partners, weights = jax.lax.map(scores, jax.random.split(key, num_partners))
+    partners, weights = jnp.concatenate([pair[None], partners]), jnp.concatenate([jnp.ones_like(valid)[None], weights])
+    return pair - (jax.nn.logsumexp(partners, axis=0, b=weights) - jnp.log(weights.sum(axis=0)))
 
 
 @dataclass(frozen=True)

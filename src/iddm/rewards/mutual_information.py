@@ -86,7 +86,8 @@ class MutualInformation(Term):
     ) -> tuple[CriticState, Metrics]:
         estimator, optimise = ESTIMATORS[self.estimator], self._optimiser()
         # Read before training on this rollout: its rows are new to the critic, so the figure is a held-out one.
-        held_out = state_and_outcome(agent.sample(key, 4 * self.batch_size))
+        k_read, k_train = jax.random.split(key)
+        held_out = state_and_outcome(agent.sample(k_read, 4 * self.batch_size))
         information = estimator.estimate(critic_of(state.net), *held_out)
 
         def loss(net: MLP, rows: Transitions, log_average: Array) -> tuple[Array, Array]:
@@ -94,7 +95,7 @@ class MutualInformation(Term):
 
         def step(i: Array, carry: tuple[CriticState, Array]) -> tuple[CriticState, Array]:
             state, _ = carry
-            rows = agent.sample(jax.random.fold_in(key, i), self.batch_size)
+            rows = agent.sample(jax.random.fold_in(k_train, i), self.batch_size)
             (value, log_average), grads = jax.value_and_grad(loss, has_aux=True)(state.net, rows, state.log_average)
             updates, opt_state = optimise.update(grads, state.opt_state)
             return CriticState(eqx.apply_updates(state.net, updates), opt_state, log_average, state.iteration), value
@@ -104,7 +105,8 @@ class MutualInformation(Term):
         return state._replace(iteration=state.iteration + 1), {"information": information, "loss": last_loss}
 
     def reward(self, state: CriticState, agent: AgentRows, key: PRNGKeyArray) -> Float[Array, " rows"]:
-        pmi = ESTIMATORS[self.estimator].pmi(critic_of(state.net), *state_and_outcome(agent.transitions), key)
+        rows = state_and_outcome(agent.transitions)
+        pmi = ESTIMATORS[self.estimator].pmi(critic_of(state.net), *rows, agent.valid, key)
         pmi = jnp.clip(pmi, -self.clip, self.clip)
         if self.standardise:
             total = agent.valid.sum()

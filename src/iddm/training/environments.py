@@ -7,10 +7,11 @@ import jax
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
-from iddm.envs.rollout import Collector, Rollout
+from iddm.envs.rollout import Collector, Rollout, staggered
 from iddm.envs.vector import make_vector
 from iddm.nets import Normaliser, Policy
 from iddm.training.setup import Setup
+from iddm.utils.keys import Use, key_for
 
 
 @jax.jit
@@ -23,11 +24,6 @@ def act(policy: Policy, normaliser: Normaliser, obs: Array, noise: Array) -> Arr
 def rollout_noise(policy: Policy, key: PRNGKeyArray, shape: tuple[int, int]) -> Array:
     """The noise of a whole rollout's actions, drawn at once."""
     return policy.noise(key, shape)
-
-
-def iteration_key(seed: int, iteration: int) -> PRNGKeyArray:
-    """The randomness of one iteration: a resumed run draws what an uninterrupted one does."""
-    return jax.random.fold_in(jax.random.PRNGKey(seed), iteration + 1)
 
 
 class Environments:
@@ -49,7 +45,8 @@ class Environments:
         config = self._setup.config
         seed = int(np.random.SeedSequence([config.seed, iteration]).generate_state(1)[0] >> 2)
         env = make_vector(self._setup.spec, self._schedule.num_envs, seed, config.backend, self._setup.reference)
-        self._collector = Collector(env, self._setup.shape.action_space, self._setup.agent_lags)
+        first_lengths = staggered(self._schedule.num_envs, self._setup.spec.max_episode_steps)
+        self._collector = Collector(env, self._setup.shape.action_space, self._setup.agent_lags, first_lengths)
         self._actions = []
         self._started_at = iteration
 
@@ -63,7 +60,7 @@ class Environments:
             actions = self._setup.shape.action_space.uniform(rng, shape)
             return self._collect(lambda obs, t: actions[t], shape[0])
         policy, normaliser = actor
-        key = jax.random.fold_in(iteration_key(config.seed, iteration), 0)
+        key = key_for(config.seed, Use.ACTING, iteration)
         noise = np.asarray(rollout_noise(policy, key, shape))
         return self._collect(lambda obs, t: act(policy, normaliser, obs, noise[t]), shape[0])
 

@@ -19,10 +19,11 @@ from iddm.learners.base import Metrics, Progress
 from iddm.policy import Policy
 from iddm.rewards.expert import Expert
 from iddm.training.checkpoints import Checkpoint
-from iddm.training.environments import Environments, iteration_key
+from iddm.training.environments import Environments
 from iddm.training.run_dir import Run
 from iddm.training.setup import Setup
 from iddm.utils.compiled import keep_compiled_code
+from iddm.utils.keys import Use, key_for
 
 OnRow = Callable[[dict[str, float]], None]
 """Called with each row of metrics."""
@@ -61,8 +62,9 @@ def train_iteration(
     rollout, returns = None, []
     if environments is not None:
         rollout, returns = environments.rollout(learner.actor(state, iteration), iteration)
-    progress = Progress(iteration, 1 - iteration / config.schedule.num_iterations)
-    key = iteration_key(config.seed, iteration)
+    num_iterations = config.schedule.num_iterations
+    progress = Progress(iteration, 1 - iteration / num_iterations, iteration + 1 == num_iterations)
+    key = key_for(config.seed, Use.LEARNING, iteration)
     state, metrics = update(learner, setup.problem, state, rollout, setup.expert, key, progress)
     return state, jax.device_get(metrics), returns
 
@@ -77,7 +79,7 @@ def learn(
     """Iterate to the end, from the start or from a checkpoint, and leave the policy."""
     keep_compiled_code()
     config, schedule = setup.config, setup.config.schedule
-    state = config.learner.init(setup.problem, setup.expert, jax.random.PRNGKey(config.seed))
+    state = config.learner.init(setup.problem, setup.expert, key_for(config.seed, Use.INIT))
     first, actions = 0, None
     if checkpoint is not None:
         state, first, actions = from_arrays(state, checkpoint.arrays), checkpoint.iteration, checkpoint.actions
