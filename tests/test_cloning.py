@@ -85,6 +85,9 @@ def test_maximum_likelihood_learns_and_its_held_out_rows_are_the_last_tenth(spac
     learned, metrics = maximise(start, rows, jax.random.PRNGKey(1), epochs=60, batch_size=64, learning_rate=3e-3)
     assert metrics["held_out_error"] < 0.5 * prediction_error(start.model, held_out)
     assert metrics["held_out_error"] == pytest.approx(float(prediction_error(learned.model, held_out)), rel=1e-4)
+    final, told = maximise(start, rows, jax.random.PRNGKey(1), epochs=60, batch_size=64, learning_rate=3e-3, last=True)
+    assert told["held_out_error"] == metrics["held_out_error"], "the error is told before the held-out rows are learned from"
+    assert prediction_error(final.model, held_out) < metrics["held_out_error"]
     changed = rows._replace(a=rows.a.at[360:].set(0))
     again, _ = maximise(start, changed, jax.random.PRNGKey(1), epochs=60, batch_size=64, learning_rate=3e-3)
     assert eqx.tree_equal(again.model, learned.model), "held-out rows were learned from"

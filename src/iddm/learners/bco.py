@@ -123,6 +123,7 @@ class BCO(Learner):
             epochs=self.epochs,
             batch_size=self.batch_size,
             learning_rate=self.learning_rate,
+            last=progress.last,
         )
         metrics = {f"inverse/{name}": x for name, x in inferring.items()} | {f"cloning/{name}": x for name, x in copying.items()}
         metrics |= {"finite/inverse": all_finite(inverse), "finite/cloning": all_finite(policy)}

@@ -22,7 +22,6 @@ class Cloned(NamedTuple):
 
     policy: Fit
     scale: Normaliser
-    rows: Rows
 
 
 @dataclass(frozen=True)
@@ -59,9 +58,7 @@ class Cloning(Learner):
     def init(self, problem: Problem, expert: Expert | None, key: PRNGKeyArray) -> Cloned:
         assert expert is not None
         policy = make_policy(key, problem.obs_size, problem.action_space, self.hidden, self.log_std_init)
-        assert expert.actions is not None
-        scale = demo_scale(expert.rows)
-        return Cloned(Fit.start(policy), scale, policy_rows(expert, scale, as_action(policy, expert.actions)))
+        return Cloned(Fit.start(policy), demo_scale(expert.rows))
 
     def actor(self, state: Cloned, iteration: int) -> None:
         return None
@@ -75,19 +72,23 @@ class Cloning(Learner):
         key: PRNGKeyArray,
         progress: Progress,
     ) -> tuple[Cloned, Metrics]:
+        assert expert is not None
+        assert expert.actions is not None
+        rows = policy_rows(expert, state.scale, as_action(state.policy.model, expert.actions))
         epochs_before = progress.iteration * EPOCHS_PER_ITERATION
         num_epochs = jnp.minimum(self.epochs - epochs_before, EPOCHS_PER_ITERATION)
         policy, learned = maximise(
             state.policy,
-            state.rows,
+            rows,
             key,
             epochs=EPOCHS_PER_ITERATION,
             batch_size=self.batch_size,
             learning_rate=self.learning_rate,
             num_epochs=num_epochs,
+            last=progress.last,
         )
         metrics = {"epochs": epochs_before + num_epochs} | {f"cloning/{name}": x for name, x in learned.items()}
-        return Cloned(policy, state.scale, state.rows), metrics | {"finite/cloning": all_finite(policy)}
+        return Cloned(policy, state.scale), metrics | {"finite/cloning": all_finite(policy)}
 
     def policy(self, state: Cloned) -> tuple[Policy, Normaliser]:
         return state.policy.model, state.scale

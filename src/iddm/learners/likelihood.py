@@ -9,7 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 from iddm.nets import GaussianPolicy, Policy
 
@@ -66,35 +66,42 @@ def maximise(
     batch_size: int,
     learning_rate: float,
     num_epochs: Int[Array, ""] | None = None,
+    last: Bool[Array, ""] | bool = False,
 ) -> tuple[Fit, dict[str, Array]]:
     """Maximum likelihood by Adam for some epochs, and how well it does on held-out rows.
 
-    Of `epochs`, only the first `num_epochs` are run where that is given: a number that may be traced.
+    Of `epochs`, only the first `num_epochs` are run where that is given. The last time, as many epochs follow on all rows,
+    the held-out ones too. Both may be traced.
     """
     optimise = optax.adam(learning_rate)
     known, held_out = rows.split()
-    num_rows = known.x.shape[0]
-    batch_size = min(batch_size, num_rows)
-    num_batches = num_rows // batch_size
-    keys = jax.random.split(key, epochs)
+    num_epochs = jnp.asarray(epochs) if num_epochs is None else num_epochs
 
     def step(state: Fit, batch: Rows) -> tuple[Fit, Array]:
         loss, grads = jax.value_and_grad(cloning_loss)(state.model, batch)
         updates, opt_state = optimise.update(grads, state.opt_state)
         return Fit(_bounded(eqx.apply_updates(state.model, updates)), opt_state), loss
 
-    def epoch(i: Array, carry: tuple[Fit, Array]) -> tuple[Fit, Array]:
-        order = jax.random.permutation(keys[i], num_rows)[: num_batches * batch_size]
-        batches = jax.tree.map(lambda v: v[order].reshape(num_batches, batch_size, *v.shape[1:]), known)
-        return jax.lax.scan(step, carry[0], batches)
+    def run(state: Fit, rows: Rows, key: PRNGKeyArray, num_epochs: Array) -> tuple[Fit, Array]:
+        num_rows = rows.x.shape[0]
+        size = min(batch_size, num_rows)
+        num_batches = num_rows // size
 
-    no_losses = jnp.zeros(num_batches)
-    state, losses = jax.lax.fori_loop(0, epochs if num_epochs is None else num_epochs, epoch, (state, no_losses))
+        def epoch(i: Array, carry: tuple[Fit, Array]) -> tuple[Fit, Array]:
+            order = jax.random.permutation(jax.random.fold_in(key, i), num_rows)[: num_batches * size]
+            batches = jax.tree.map(lambda v: v[order].reshape(num_batches, size, *v.shape[1:]), rows)
+            return jax.lax.scan(step, carry[0], batches)
+
+        return jax.lax.fori_loop(0, num_epochs, epoch, (state, jnp.zeros(num_batches)))
+
+    k_known, k_all = jax.random.split(key)
+    state, losses = run(state, known, k_known, num_epochs)
     metrics = {
         "loss": losses.mean(),
         "held_out_loss": cloning_loss(state.model, held_out),
         "held_out_error": prediction_error(state.model, held_out),
     }
+    state, _ = run(state, rows, k_all, jnp.where(last, num_epochs, 0))
     return state, metrics
 
 
