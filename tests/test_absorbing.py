@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from iddm.config import configure, default_config
 from iddm.demos import Demos
 from iddm.envs.spec import resolve, shape_of
 from iddm.errors import UserError
@@ -16,6 +17,7 @@ from iddm.rewards import Adversarial
 from iddm.rewards.absorbing import after_the_end, agent_share, expert_share, with_ends
 from iddm.rewards.expert import Expert, ExpertSampler
 from iddm.training.demonstrations import expert_ends
+from iddm.training.setup import Setup
 from iddm.training.train import train
 
 from .conftest import TINY
@@ -123,7 +125,7 @@ def test_rows_after_the_end_fit_whatever_the_discriminator_sees(sees) -> None:
 
 
 def test_run_with_absorbing_states_is_another_run(hopper_demos, tmp_path: Path) -> None:
-    small = {"hidden": (16,), "updates": 1, "batch_size": 64}
+    small = {"hidden": (16,), "updates": 1, "batch_size": 64, "reward_form": "softplus"}
     for name, absorbing in (("with", True), ("without", False)):
         settings = TINY | {"steps": 512, "adversarial": small | {"absorbing": absorbing}}
         run = train("Hopper-v5", hopper_demos, "gail", tmp_path / name, **settings)
@@ -138,3 +140,32 @@ def test_absorbing_states_need_a_time_limit_and_whole_episodes(hopper_demos, tmp
         Adversarial(absorbing=True).for_env(endless)
     with pytest.raises(UserError, match="needs whole episodes"):
         train("Hopper-v5", hopper_demos, "gaifo", tmp_path / "run", adversarial={"absorbing": True}, demo_transitions=8, **TINY)
+
+
+@pytest.mark.parametrize(
+    ("terminated", "lengths", "more", "expected"),
+    [
+        ([True, True, False], (30, 40, 50), {}, ("logit", True)),
+        ([False, False, True], (30, 40, 50), {}, ("softplus", False)),
+        (None, (30, 40, 1000), {}, ("logit", True)),
+        (None, (1000, 1000, 40), {}, ("softplus", False)),
+        ([True] * 3, (30, 40, 50), {"columns": "0:5"}, ("logit", False)),
+        ([True] * 3, (30, 40, 50), {"adversarial": {"reward_form": "softplus"}}, ("softplus", False)),
+    ],
+)
+def test_the_reward_follows_how_the_demonstrations_end_unless_it_is_given(terminated, lengths, more, expected, caplog) -> None:
+    rng = np.random.default_rng(0)
+    demos = Demos(
+        observations=tuple(rng.normal(size=(n + 1, 11)) for n in lengths),
+        terminated=None if terminated is None else np.array(terminated),
+    )
+    with caplog.at_level("INFO", "iddm"):
+        setup = Setup.prepare(configure(default_config("Hopper", "gaifo"), more), demos)
+    term = setup.config.terms["adversarial"]
+    assert (term.reward_form, term.absorbing) == expected
+    assert ("demonstrated episodes end by themselves" in caplog.text) == (expected[0] == "logit")
+    assert ("the file does not say" in caplog.text) == (expected[0] == "logit" and terminated is None)
+
+
+def test_the_papers_preset_keeps_the_papers_reward() -> None:
+    assert default_config("Hopper", "gaifo", "paper").terms["adversarial"].reward_form == "softplus"

@@ -78,7 +78,8 @@ def test_the_ladder_climbs_from_the_papers_settings_to_ours() -> None:
         ours, first = default_config("HalfCheetah", method), default_config("HalfCheetah", method, "paper")
         changed = {name: setting(ours, name) for names in CHANGES[method].values() for name in names}
         top = config_of("HalfCheetah", method, {"preset": "paper", **changed})
-        assert replace(top, preset="tuned") == ours
+        softplus = {"adversarial.reward_form": "softplus"}  # ours on HalfCheetah, whose episodes are cut by the time limit
+        assert replace(top, preset="tuned") == config_of("HalfCheetah", method, softplus)
         configs = [config_of("HalfCheetah", method, settings) for settings in rungs(method).values()]
         assert (configs[0], configs[-1]) == (first, ours)
 

@@ -128,9 +128,9 @@ def _what(error: Exception) -> str:
     return f"'{error.args[0]}' is missing or unknown" if isinstance(error, KeyError) else str(error).splitlines()[0]
 
 
-def default_config(env: str, method: str = "iddm", preset: str = "tuned") -> Config:
-    """The settings that a method starts from on a task."""
-    value, task = find_method(method, preset), find_task(env)
+def default_config(env: str, method: str = "iddm", preset: str = "tuned", learner: str | None = None) -> Config:
+    """The settings that a method starts from on a task, with its own learner or with the one named ("sac")."""
+    value, task = find_method(method, preset, learner), find_task(env)
     known: Any = preset
     config = Config(
         env=env,
@@ -145,10 +145,11 @@ def default_config(env: str, method: str = "iddm", preset: str = "tuned") -> Con
     return configure(config, {name: value for name, value in own.items() if hasattr(config.learner, name)})
 
 
-def expert_config(env: str, preset: str = "tuned") -> Config:
-    """The settings that `iddm expert` starts from: PPO's, and with our preset the task's own."""
-    task = find_task(env)
-    return configure(default_config(env, "ppo", preset), dict(task.expert) if task and preset == "tuned" else {})
+def expert_config(env: str, preset: str = "tuned", learner: str | None = None) -> Config:
+    """The settings that `iddm expert` starts from: the learner's, and with PPO and our preset the task's own."""
+    task, config = find_task(env), default_config(env, "ppo", preset, learner)
+    own = task is not None and preset == "tuned" and config.learner.name == "ppo"
+    return configure(config, dict(task.expert) if task is not None and own else {})
 
 
 def configure(config: Config, settings: Mapping[str, Any]) -> Config:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from iddm.errors import UserError
-from iddm.learners import BCO, PPO, Cloning, Learner, RandomActions
+from iddm.learners import BCO, PPO, SAC, Cloning, Learner, RandomActions
+from iddm.learners.inverse_models import InverseModels
 from iddm.rewards import Adversarial, EnvironmentReward, MutualInformation, PolicyEntropy, Survival, Term, Tracking
 
 Preset = Literal["tuned", "paper"]
@@ -37,8 +38,20 @@ TUNED: dict[str, Method] = {
     "random": Method((), RandomActions(), steps=32_768),
 }
 
+# The same methods off-policy: small networks that learn a little at every gradient step (docs/methods/sac.md).
+_every_step = Adversarial(updates=1, batch_size=128, gradient_penalty=3.0, hidden=(64, 64))
+_mi_every_step = MutualInformation(0.01, updates=1, first_updates=1, batch_size=128, hidden=(64, 64))
+OFF_POLICY: dict[str, Method] = {
+    "iddm": Method((_every_step, PolicyEntropy(0.01), _mi_every_step), SAC(), steps=100_000),
+    "gaifo": Method((_every_step,), SAC(), steps=100_000),
+    "gaifo-s": Method((replace(_every_step, sees=("s",)),), SAC(), steps=100_000),
+    "gail": Method((replace(_every_step, sees=("s", "a")), PolicyEntropy(0.01)), SAC(), steps=100_000),
+    "ppo": Method((EnvironmentReward(),), SAC(inverse=InverseModels(share=0.0)), steps=300_000),
+    "none": Method((Survival(),), SAC(inverse=InverseModels(share=0.0)), steps=100_000),
+}
+
 # The paper's Table 3. What it does not name stays out: no gradient penalty, no annealing, unit initial noise, raw PMI.
-_plain = Adversarial(gradient_penalty=0.0)
+_plain = Adversarial(gradient_penalty=0.0, reward_form="softplus")
 _ppo = PPO(anneal=False, log_std_init=0.0)
 _mi = MutualInformation(0.1, "mine", standardise=False, updates=50, first_updates=10_000, batch_size=512, hidden=(512, 512))
 PAPER: dict[str, Method] = TUNED | {
@@ -52,11 +65,16 @@ PAPER: dict[str, Method] = TUNED | {
 }
 
 
-def find_method(name: str, preset: str = "tuned") -> Method:
-    """The method of this name."""
+def find_method(name: str, preset: str = "tuned", learner: str | None = None) -> Method:
+    """The method of this name, with its own learner or with the one named."""
     presets = {"tuned": TUNED, "paper": PAPER}
     if preset not in presets:
         raise UserError(f"Preset '{preset}' is unknown; there are {', '.join(presets)}.")
     if name not in TUNED:
         raise UserError(f"Method '{name}' is unknown; there are {', '.join(TUNED)}.")
-    return presets[preset][name]
+    method = presets[preset][name]
+    if learner is None or learner == method.learner.name:
+        return method
+    if learner != "sac" or name not in OFF_POLICY or preset != "tuned":
+        raise UserError(f"Method '{name}' with preset '{preset}' learns with {method.learner.name}, not with '{learner}'.")
+    return OFF_POLICY[name]

@@ -1,5 +1,6 @@
 """The command line. Bad input is one sentence on stderr and exit code 2."""
 
+import logging
 import os
 import sys
 from collections.abc import Callable
@@ -74,6 +75,8 @@ def main(argv: list[str] | None = None) -> int:
 
         print(version("iddm"))
         return 0
+    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
+    logging.getLogger("iddm").setLevel(logging.INFO)
     try:
         if args[0] not in COMMANDS:
             raise UserError(f"there is no command '{args[0]}'; there are {', '.join(COMMANDS)}.")

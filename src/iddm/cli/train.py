@@ -62,17 +62,21 @@ def train_flags(args: list[str], expert: bool = False, task: str | None = None) 
 
     if task is None:
         task = next((arg for arg in args if find_task(arg)), "")
-    preset = _peek(args, "--preset", "tuned")
-    default = expert_config(task, preset) if expert else default_config(task, _peek(args, "--method", "iddm"), preset)
+    preset, chosen = _peek(args, "--preset", "tuned"), _peek(args, "--learner", "") or None
+    method = _peek(args, "--method", "iddm")
+    default = expert_config(task, preset, chosen) if expert else default_config(task, method, preset, chosen)
     learner, terms = default.learner, default.terms
     default = dataclasses.replace(default, env=tyro.MISSING)  # pyright: ignore[reportArgumentType]
     out = Annotated[Path | None, tyro.conf.arg(help="Directory of the run; without it, one under runs/.")]
     plain = tyro.conf.arg(name="")
-    fields = [("config", Annotated[Config, plain]), ("out", out), ("learner", Annotated[type(learner), plain])]
+    which = Annotated[
+        str, tyro.conf.arg(name="learner", help="How the policy is learned: ppo, or sac for fewer environment steps.")
+    ]
+    fields = [("config", Annotated[Config, plain]), ("out", out), ("which", which), ("own", Annotated[type(learner), plain])]
     flags = dataclasses.make_dataclass("Flags", fields + [(name, type(term)) for name, term in terms.items()])
     given = tyro.cli(
         flags,
-        default=flags(default, None, learner, *terms.values()),
+        default=flags(default, None, learner.name, learner, *terms.values()),
         args=[arg.replace(f"--{learner.name}.", "--", 1) if arg.startswith(f"--{learner.name}.") else arg for arg in args],
         prog="iddm expert" if expert else "iddm train",
         description=f"Settings of {default.method}. Each method has its own: --method M --help. Continue a run: --resume DIR.",
@@ -80,4 +84,4 @@ def train_flags(args: list[str], expert: bool = False, task: str | None = None) 
     if find_task(given.config.env) != find_task(task):  # the word that named a task was a flag's value, as in --out Ant
         return train_flags(args, expert, given.config.env)
     terms = {name: getattr(given, name) for name in terms}
-    return dataclasses.replace(given.config, learner=given.learner, terms=terms), given.out
+    return dataclasses.replace(given.config, learner=given.own, terms=terms), given.out

@@ -1,14 +1,17 @@
 """What a learner is. The training loop drives every learner through this interface and knows none of them."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, PRNGKeyArray, PyTree
 
 from iddm.envs.rollout import Rollout
 from iddm.envs.spaces import ActionSpace
+from iddm.learners.replay_buffer import ReplayBuffer
 from iddm.nets import Normaliser, Policy
 from iddm.rewards import Term
 from iddm.rewards.expert import Expert
@@ -37,10 +40,21 @@ class Schedule:
     """Iterations after which the environments start anew; 0 for never."""
     epochs: int | None = None
     """Epochs of the run, for a learner that never acts."""
+    first_rollout_length: int | None = None
+    """Of the first iteration, where it differs."""
 
     @property
     def steps_per_iteration(self) -> int:
         return self.rollout_length * self.num_envs
+
+    def length_of(self, iteration: int) -> int:
+        """Steps of each environment in this iteration."""
+        return self.rollout_length if iteration or self.first_rollout_length is None else self.first_rollout_length
+
+    def steps_after(self, iterations: int) -> int:
+        """Environment steps after so many iterations."""
+        more = 0 if self.first_rollout_length is None or not iterations else self.first_rollout_length - self.rollout_length
+        return (iterations * self.rollout_length + more) * self.num_envs
 
 
 class Progress(NamedTuple):
@@ -74,6 +88,9 @@ class Learner(Protocol):
         """How `steps` environment steps are divided into iterations."""
         ...
 
+    def check_problem(self, problem: Problem) -> None:
+        """Raise where the learner cannot be used."""
+
     def init(self, problem: Problem, expert: Expert | None, key: PRNGKeyArray) -> PyTree:
         """The state before the first iteration."""
         ...
@@ -86,16 +103,24 @@ class Learner(Protocol):
         self,
         problem: Problem,
         state: PyTree,
-        rollout: Rollout | None,
+        rollout: Any,
         expert: Expert | None,
         key: PRNGKeyArray,
         progress: Progress,
     ) -> tuple[PyTree, Metrics]:
-        """Learn from an iteration's rollout: the next state and its metrics; traced.
+        """Learn from an iteration's rollout (None for a learner that never acts; else what `batches` drew); traced.
 
         The metrics "finite/NAME" say whether each part of the state is finite.
         """
         ...
+
+    def buffer(self, problem: Problem, expert: Expert | None) -> ReplayBuffer | None:
+        """Where past transitions are kept; None for a learner that forgets them after the update."""
+        return None
+
+    def batches(self, buffer: ReplayBuffer, rollout: Rollout, rng: np.random.Generator) -> Iterator[Any]:
+        """Put a rollout into the buffer, and draw what `update` is given in its place: once, or several times."""
+        raise TypeError(f"{self.name} has no buffer")
 
     def policy(self, state: PyTree) -> tuple[Policy, Normaliser] | None:
         """The learned policy; None for uniformly random actions."""

@@ -13,7 +13,7 @@ from iddm.envs.rollout import Rollout
 from iddm.errors import UserError
 from iddm.learners.base import Learner, Metrics, Problem, Progress, Schedule, all_finite
 from iddm.learners.ppo_loss import PPOBatch, gae, optimiser, ppo_epochs
-from iddm.nets import MLP, Normaliser, Policy, ValueFunction, make_policy
+from iddm.nets import MLP, CategoricalPolicy, GaussianPolicy, Normaliser, Policy, ValueFunction, make_policy
 from iddm.rewards.expert import Expert, ExpertSampler
 from iddm.rewards.rows import AgentRows, Transitions
 from iddm.utils.settings import BATCH, COUNT, DISCOUNT, RATE, SHARE, WEIGHT, WIDTH, Range, check
@@ -26,7 +26,7 @@ LOG_STD = Range(-20, 5)
 class PPOState(eqx.Module):
     """Everything that learning changes."""
 
-    policy: Policy
+    policy: GaussianPolicy | CategoricalPolicy
     value: ValueFunction
     opt_state: PyTree
     normaliser: Normaliser

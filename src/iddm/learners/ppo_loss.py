@@ -8,7 +8,9 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
-from iddm.nets import MLP, Policy
+from iddm.nets import MLP, CategoricalPolicy, GaussianPolicy
+
+Policy = GaussianPolicy | CategoricalPolicy
 
 
 def gae(

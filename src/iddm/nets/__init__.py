@@ -2,7 +2,16 @@
 
 from iddm.nets.mlp import MLP
 from iddm.nets.normaliser import Normaliser
-from iddm.nets.policies import CategoricalPolicy, GaussianPolicy, Policy, make_policy
+from iddm.nets.policies import CategoricalPolicy, GaussianPolicy, Policy, SquashedGaussianPolicy, make_policy
 from iddm.nets.value import ValueFunction
 
-__all__ = ["MLP", "CategoricalPolicy", "GaussianPolicy", "Normaliser", "Policy", "ValueFunction", "make_policy"]
+__all__ = [
+    "MLP",
+    "CategoricalPolicy",
+    "GaussianPolicy",
+    "Normaliser",
+    "Policy",
+    "SquashedGaussianPolicy",
+    "ValueFunction",
+    "make_policy",
+]

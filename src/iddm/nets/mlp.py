@@ -1,7 +1,8 @@
-"""A batched perceptron with orthogonal initialisation."""
+"""A batched perceptron."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Literal
 
 import equinox as eqx
 import jax
@@ -16,11 +17,19 @@ def orthogonal(draw: Float[Array, " numbers"], rows: int, columns: int) -> Float
     return q if rows >= columns else q.T
 
 
+Activation = Literal["tanh", "relu"]
+ACTIVATIONS: dict[str, Callable[[Array], Array]] = {"tanh": jnp.tanh, "relu": jax.nn.relu}
+
+
 class MLP(eqx.Module):
-    """A tanh perceptron over the last axis, with orthogonal initialisation."""
+    """A perceptron over the last axis, with orthogonal initialisation; its hidden layers may be normalised (Ba et al. 2016)."""
 
     weights: list[Float[Array, "inputs outputs"]]
     biases: list[Float[Array, " outputs"]]
+    gains: list[Float[Array, " outputs"]]
+    """Of the normalised hidden layers; none without layer normalisation."""
+    shifts: list[Float[Array, " outputs"]]
+    activation: Activation = eqx.field(static=True)
 
     def __init__(
         self,
@@ -29,6 +38,8 @@ class MLP(eqx.Module):
         hidden: Sequence[int],
         num_outputs: int,
         last_gain: float = 1.0,
+        activation: Activation = "tanh",
+        layer_norm: bool = False,
     ) -> None:
         sizes = [num_inputs, *hidden, num_outputs]
         shapes = list(itertools.pairwise(sizes))
@@ -38,9 +49,16 @@ class MLP(eqx.Module):
         draws = jax.vmap(lambda k: jax.random.normal(k, (longest,)))(jax.random.split(key, len(shapes)))
         self.weights = [gain * orthogonal(draw, *shape) for gain, draw, shape in zip(gains, draws, shapes, strict=True)]
         self.biases = [jnp.zeros(size) for size in sizes[1:]]
+        self.gains = [jnp.ones(size) for size in hidden] if layer_norm else []
+        self.shifts = [jnp.zeros(size) for size in hidden] if layer_norm else []
+        self.activation = activation
 
     def __call__(self, x: Float[Array, "*batch inputs"]) -> Float[Array, "*batch outputs"]:
         *hidden, last = zip(self.weights, self.biases, strict=True)
-        for weight, bias in hidden:
-            x = jnp.tanh(x @ weight + bias)
+        for layer, (weight, bias) in enumerate(hidden):
+            x = x @ weight + bias
+            if self.gains:
+                x = x - x.mean(axis=-1, keepdims=True)
+                x = x * jax.lax.rsqrt((x**2).mean(axis=-1, keepdims=True) + 1e-5) * self.gains[layer] + self.shifts[layer]
+            x = ACTIVATIONS[self.activation](x)
         return x @ last[0] + last[1]

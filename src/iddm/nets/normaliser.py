@@ -1,5 +1,7 @@
 """The one normaliser at every network's input."""
 
+from typing import Any
+
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
@@ -69,6 +71,11 @@ class Normaliser(eqx.Module):
         self, obs: Float[Array, "*b obs"], mean: Float[Array, " obs"], std: Float[Array, " obs"]
     ) -> Float[Array, "*b obs"]:
         return jnp.clip((obs - mean) / std, -self.clip, self.clip)
+
+    def with_agent(self, mean: Any, var: Any) -> "Normaliser":
+        """The same with these statistics of the agent's observations."""
+        mean, var = jnp.asarray(mean, jnp.float32), jnp.asarray(var, jnp.float32)
+        return Normaliser(jnp.ones(()), mean, var, self.expert_mean, self.expert_var, self.clip, self.known)
 
     def update(self, obs: Float[Array, "rows obs"], valid: Float[Array, " rows"]) -> "Normaliser":
         """Merge a rollout's valid rows into the agent's statistics (Chan et al.)."""

@@ -10,6 +10,9 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from iddm.envs.spaces import ActionSpace
 from iddm.nets.mlp import MLP
 
+LOG_STD_LIMITS = (-5.0, 2.0)
+"""Of a squashed Gaussian."""
+
 
 class GaussianPolicy(eqx.Module):
     """π(a|s) = N(μ(s), diag σ²) with a σ that does not depend on the state; a bounded Box is [-1, 1] here."""
@@ -40,6 +43,51 @@ class GaussianPolicy(eqx.Module):
         return jnp.clip(a, *map(jnp.asarray, self.limits))
 
 
+class SquashedGaussianPolicy(eqx.Module):
+    """π(a|s): the tanh of N(μ(s), diag σ(s)²), within [-1, 1]   (Haarnoja et al. 2018, App. C)."""
+
+    net: MLP
+    """Its outputs are μ and a number for each log σ, which lies within `LOG_STD_LIMITS`."""
+
+    def _gaussian(self, s: Float[Array, "*b obs"]) -> tuple[Float[Array, "*b actions"], Float[Array, "*b actions"]]:
+        mean, raw = jnp.split(self.net(s), 2, axis=-1)
+        low, high = LOG_STD_LIMITS
+        return mean, low + 0.5 * (high - low) * (jnp.tanh(raw) + 1)
+
+    def noise(self, key: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, "..."]:
+        return jax.random.normal(key, (*shape, self.net.biases[-1].shape[0] // 2))
+
+    def sample(self, s: Float[Array, "*b obs"], noise: Float[Array, "*b actions"]) -> Float[Array, "*b actions"]:
+        mean, log_std = self._gaussian(s)
+        return jnp.tanh(mean + jnp.exp(log_std) * noise)
+
+    def sample_with_log_prob(
+        self, s: Float[Array, "rows obs"], key: PRNGKeyArray
+    ) -> tuple[Float[Array, "rows actions"], Float[Array, " rows"]]:
+        """a ~ π and log π(a|s), without the loss of digits that undoing the tanh would have."""
+        mean, log_std = self._gaussian(s)
+        noise = self.noise(key, s.shape[:-1])
+        return jnp.tanh(mean + jnp.exp(log_std) * noise), self._log_density(mean + jnp.exp(log_std) * noise, noise, log_std)
+
+    def mode(self, s: Float[Array, "*b obs"]) -> Float[Array, "*b actions"]:
+        return jnp.tanh(self._gaussian(s)[0])
+
+    def log_prob(self, s: Float[Array, "*b obs"], a: Float[Array, "*b actions"]) -> Float[Array, "*b"]:
+        mean, log_std = self._gaussian(s)
+        u = jnp.arctanh(jnp.clip(a, -1 + 1e-6, 1 - 1e-6))
+        return self._log_density(u, (u - mean) * jnp.exp(-log_std), log_std)
+
+    def _log_density(
+        self, u: Float[Array, "*b actions"], z: Float[Array, "*b actions"], log_std: Float[Array, "*b actions"]
+    ) -> Float[Array, "*b"]:
+        """log N(z) − log σ − log(1 − tanh² u), where log(1 − tanh² u) = 2 (log 2 − u − softplus(−2u))."""
+        slope = 2 * (jnp.log(2.0) - u - jax.nn.softplus(-2 * u))
+        return jnp.sum(-0.5 * z**2 - log_std - 0.5 * jnp.log(2 * jnp.pi) - slope, axis=-1)
+
+    def features(self, a: Float[Array, "*b actions"]) -> Float[Array, "*b actions"]:
+        return a
+
+
 class CategoricalPolicy(eqx.Module):
     """π(a|s) = softmax of the network's output."""
 
@@ -67,10 +115,12 @@ class CategoricalPolicy(eqx.Module):
         return jax.nn.one_hot(a, self.net.biases[-1].shape[0])
 
 
-Policy = GaussianPolicy | CategoricalPolicy
+Policy = GaussianPolicy | SquashedGaussianPolicy | CategoricalPolicy
 
 
-def make_policy(key: PRNGKeyArray, obs_size: int, space: ActionSpace, hidden: Sequence[int], log_std_init: float) -> Policy:
+def make_policy(
+    key: PRNGKeyArray, obs_size: int, space: ActionSpace, hidden: Sequence[int], log_std_init: float
+) -> GaussianPolicy | CategoricalPolicy:
     """A policy whose first actions are near the middle of the Box (or uniform), whatever the state."""
     net = MLP(key, obs_size, hidden, space.size, last_gain=0.01)
     if space.discrete:

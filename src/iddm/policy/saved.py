@@ -1,6 +1,7 @@
 """The policy that a user keeps: one safetensors file, and NumPy to act. This module never imports JAX."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +15,10 @@ from iddm.errors import UserError
 from iddm.utils.files import write_whole
 from iddm.utils.tensors import Damaged, read_tensors
 
-FORMAT = "iddm-policy-1"
+FORMAT, SQUASHED_FORMAT = "iddm-policy-1", "iddm-policy-2"
+ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {"tanh": np.tanh, "relu": lambda x: np.maximum(x, 0)}
+SQUASHED_LOG_STD = (-5.0, 2.0)
+"""Limits of a squashed Gaussian's log deviation."""
 
 
 @dataclass(frozen=True)
@@ -32,18 +36,30 @@ class Policy:
     """The settings of the run that learned it."""
     uniform: bool = False
     """Act uniformly at random, whatever the observation: the control `random`."""
+    activation: str = "tanh"
+    """Between the layers: tanh or relu."""
+    squashed: bool = False
+    """The last layer gives mean and log deviation of a Gaussian whose tanh is the action; else `log_std` is the deviation's."""
 
     @property
     def obs_size(self) -> int:
         return self.mean.shape[0]
 
     def network(self, obs: np.ndarray) -> np.ndarray:
-        """Mean of a Gaussian, or logits of a categorical policy."""
+        """Mean of a Gaussian (of a squashed one, also what its deviation is made of), or logits of a categorical policy."""
         x = np.clip((np.asarray(obs, np.float32) - self.mean) / self.std, -self.clip, self.clip)
         *hidden, last = zip(self.weights, self.biases, strict=True)
         for weight, bias in hidden:
-            x = np.tanh(x @ weight + bias)
+            x = ACTIVATIONS[self.activation](x @ weight + bias)
         return x @ last[0] + last[1]
+
+    def mode_layers(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Weights and biases of the layers that the most likely action needs."""
+        layers = list(zip(self.weights, self.biases, strict=True))
+        if self.squashed:
+            weight, bias = layers[-1]
+            layers[-1] = weight[:, : self.action_space.size], bias[: self.action_space.size]
+        return layers
 
     def predict(self, obs: np.ndarray, rng: np.random.Generator | None = None) -> np.ndarray:
         """Actions for one observation [obs] or many [n, obs]: the most likely, or samples when `rng` is given."""
@@ -57,6 +73,11 @@ class Policy:
         if self.action_space.discrete:
             noise = rng.gumbel(size=out.shape) if rng else 0.0
             return self.action_space.to_env(np.argmax(out + noise, axis=-1))
+        if self.squashed:
+            mean, raw = np.split(out, 2, axis=-1)
+            low, high = SQUASHED_LOG_STD
+            noise = np.exp(low + 0.5 * (high - low) * (np.tanh(raw) + 1)) * rng.standard_normal(mean.shape) if rng else 0.0
+            return self.action_space.to_env(np.tanh(mean + noise))
         if rng is not None and self.log_std is not None:
             out = out + np.exp(self.log_std) * rng.standard_normal(out.shape)
         return self.action_space.to_env(out)
@@ -81,6 +102,8 @@ class Policy:
             "action_space": self.action_space.to_json(),
             "config": self.config,
         } | ({"uniform": True} if self.uniform else {})
+        if self.squashed:
+            about |= {"format": SQUASHED_FORMAT, "activation": self.activation}
         arrays = {name: np.ascontiguousarray(x, np.float32) for name, x in tensors.items()}
         write_whole(Path(path), save(arrays, {"iddm": json.dumps(about, sort_keys=True)}))
 
@@ -103,7 +126,7 @@ def load_policy(path: str | Path) -> Policy:
     try:
         tensors, words = read_tensors(path)
         about = json.loads(words["iddm"])
-        if about["format"] != FORMAT:
+        if about["format"] not in (FORMAT, SQUASHED_FORMAT):
             raise UserError(f"{path}: the policy's format is {about['format']!r}, and this version reads {FORMAT!r}.")
         policy = _from_parts(tensors, about)
     except (Damaged, KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
@@ -126,6 +149,8 @@ def _from_parts(tensors: dict[str, np.ndarray], about: dict[str, Any]) -> Policy
         ActionSpace.from_json(about["action_space"]),
         about["config"],
         bool(about.get("uniform", False)),
+        activation=str(about.get("activation", "tanh")),
+        squashed=about["format"] == SQUASHED_FORMAT,
     )
 
 
@@ -151,7 +176,9 @@ def _what_is_wrong(policy: Policy) -> str | None:
             and [weight.shape for weight in policy.weights] == list(pairwise(widths))
         ),
         "its action space is not one": space.sound,
-        "its last layer does not fit its action space": widths[-1] == space.size,
+        "its last layer does not fit its action space": widths[-1] == (2 if policy.squashed else 1) * space.size,
+        "its activation is unknown": policy.activation in ACTIVATIONS,
+        "its squashed actions have no limits": not policy.squashed or not space.discrete,
         "its deviations do not fit its action space": policy.log_std is None or policy.log_std.shape == (space.size,),
         "it does not say which environment it was learned in": isinstance(config, dict) and isinstance(config.get("env"), str),
         "its time limit is not a number of steps": steps is None or (type(steps) is int and steps > 0),

@@ -35,7 +35,9 @@ def expert_share(ends: ExpertEnds, num_transitions: int) -> Float[Array, ""]:
 
 
 def agent_share(agent: AgentRows, limit: Float[Array, ""]) -> Float[Array, ""]:
-    """The same part of a rollout."""
+    """The same part of what the agent did."""
+    if agent.absorbed_share is not None:
+        return agent.absorbed_share
     left = jnp.where(agent.terminated, jnp.maximum(limit - (agent.step + 1), 0.0), 0.0)
     absorbed = agent.valid @ left
     return absorbed / (absorbed + agent.valid.sum())

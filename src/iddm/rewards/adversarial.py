@@ -1,14 +1,14 @@
 """The discriminator: tells the expert's transitions from the agent's, and rewards the agent for being mistaken."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree
 
 from iddm.envs.spec import EnvShape
 from iddm.errors import UserError
@@ -49,8 +49,9 @@ class Adversarial(Term):
     name: ClassVar[str] = "adversarial"
     sees: tuple[Part, ...] = ("s", "s_next")
     """What the discriminator compares."""
-    reward_form: Literal["softplus", "log_expert", "logit"] = "softplus"
-    """How a logit becomes a reward."""
+    reward_form: Literal["softplus", "log_expert", "logit"] | None = None
+    """How a logit becomes a reward; without it, softplus, or logit with absorbing states where most demonstrated episodes end
+    by themselves."""
     learning_rate: float = 3e-4
     """Learning rate of Adam."""
     updates: int = 8
@@ -79,6 +80,12 @@ class Adversarial(Term):
     def needs_whole_episodes(self) -> bool:
         return self.absorbing
 
+    def for_demos(self, end_early: bool, whole: bool) -> "Adversarial":
+        if self.reward_form is not None:
+            return self
+        form = "logit" if end_early else "softplus"
+        return replace(self, reward_form=form, absorbing=self.absorbing or (end_early and whole))
+
     def for_env(self, shape: EnvShape) -> "Adversarial":
         if self.absorbing and shape.max_episode_steps is None:
             raise UserError(f"Absorbing states need a time limit, and {shape.env_id} has none; give --max-episode-steps.")
@@ -89,6 +96,10 @@ class Adversarial(Term):
         width = {"s": before + self.absorbing, "a": action_size, "s_next": newest + self.absorbing}
         net = MLP(key, sum(width[part] for part in self.sees), self.hidden, 1)
         return net, self._optimiser().init(eqx.filter(net, eqx.is_array))
+
+    @property
+    def _form(self) -> str:
+        return self.reward_form or "softplus"
 
     def _optimiser(self) -> optax.GradientTransformation:
         return optax.adam(self.learning_rate)
@@ -148,7 +159,7 @@ class Adversarial(Term):
         if ended is not None:
             metrics |= {
                 "absorbed_share": shares[1],
-                "absorbing_reward": imitation_reward(state[0](ended)[0], self.reward_form)[0],
+                "absorbing_reward": imitation_reward(state[0](ended)[0], self._form)[0],
             }
         return state, metrics
 
@@ -156,9 +167,15 @@ class Adversarial(Term):
         rows = with_ends(agent.transitions, agent.terminated) if self.absorbing else agent.transitions
         return self._reward_of(state, rows)
 
+    def expert_logit(self, state: PyTree, rows: Transitions, terminated: Bool[Array, " rows"]) -> Float[Array, " rows"]:
+        """How sure the discriminator is that these rows are the expert's: log D_E / (1 − D_E)."""
+        net, _ = state
+        rows = with_ends(rows, terminated) if self.absorbing else rows
+        return net(rows.compared(self.sees))[:, 0]
+
     def absorbing_reward(self, state: PyTree, agent: AgentRows) -> Float[Array, ""] | float:
         return self._reward_of(state, after_the_end(agent.transitions))[0] if self.absorbing else 0.0
 
     def _reward_of(self, state: PyTree, rows: Transitions) -> Float[Array, " rows"]:
         net, _ = state
-        return imitation_reward(net(rows.compared(self.sees))[:, 0], self.reward_form)
+        return imitation_reward(net(rows.compared(self.sees))[:, 0], self._form)

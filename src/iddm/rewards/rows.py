@@ -55,9 +55,16 @@ class AgentRows(NamedTuple):
     """s' in the environment's units."""
     target: Float[Array, "rows obs"] | None
     """The state of the first demonstration when this row's step is done, in the environment's units."""
+    absorbed_share: Float[Array, ""] | None = None
+    """The part of the agent's steps that lie after a terminal state, once episodes are continued to the time limit; None where
+    these rows tell it themselves."""
+    drawn: bool = False
+    """Whether the rows were drawn independently, and all are valid: a batch from a replay buffer."""
 
     def sample(self, key: PRNGKeyArray, n: int) -> Transitions:
-        """`n` valid rows, drawn independently."""
+        """`n` valid rows, drawn independently; of a batch, as many as there are."""
+        if self.drawn:
+            return self.transitions.take(jnp.arange(min(n, self.valid.shape[0])))
         order = jnp.argsort(-self.valid, stable=True)  # valid rows first
         draw = jnp.floor(jax.random.uniform(key, (n,)) * self.valid.sum()).astype(int)
         return self.transitions.take(order[draw])

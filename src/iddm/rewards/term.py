@@ -56,6 +56,14 @@ class Term(Protocol):
         """The reward of each step after a terminal state: the value of that state is this / (1 − γ)."""
         return 0.0
 
+    def for_demos(self, end_early: bool, whole: bool) -> "Term":
+        """The term completed with what its settings leave to the demonstrations.
+
+        `end_early`: most of their episodes end by themselves, before the time limit. `whole`: they are compared as they are, with
+        every column and step, so that their ends are known.
+        """
+        return self
+
     def for_env(self, shape: EnvShape) -> "Term":
         """The term completed with what its settings leave to the environment; raises where it cannot be used there."""
         return self

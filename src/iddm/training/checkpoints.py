@@ -7,17 +7,29 @@ from pathlib import Path
 import numpy as np
 
 from iddm.errors import UserError, warn_user
+from iddm.training.replay_file import Mark
 from iddm.utils.files import write_whole
 from iddm.utils.tensors import Damaged, read_sealed, sealed
+
+WORDS = ("iteration", "started_at", "replay_rows", "replay_checksum")
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The learner's arrays after `iteration` iterations, and the actions since the environments last started."""
+    """The learner's arrays after `iteration` iterations, and what brings environments and replay buffer to where they were."""
 
     iteration: int
     arrays: dict[str, np.ndarray]
     actions: np.ndarray | None = None
+    """Those since the environments last started."""
+    started_at: int = 0
+    """The iteration at which they did."""
+    replay: Mark = Mark()
+
+
+def _words(checkpoint: Checkpoint) -> dict[str, str]:
+    numbers = (checkpoint.iteration, checkpoint.started_at, *checkpoint.replay)
+    return {name: str(number) for name, number in zip(WORDS, numbers, strict=True)}
 
 
 @dataclass(frozen=True)
@@ -37,7 +49,7 @@ class Checkpoints:
         if checkpoint.actions is not None:
             arrays["actions"] = np.array(checkpoint.actions, order="C")
         name = f"iteration_{checkpoint.iteration:08d}.safetensors"
-        write_whole(self.folder / name, sealed(arrays, {"iteration": str(checkpoint.iteration)}))
+        write_whole(self.folder / name, sealed(arrays, _words(checkpoint)))
         for old in self.paths()[:-2]:
             old.unlink()
 
@@ -47,14 +59,14 @@ class Checkpoints:
         for path in reversed(self.paths()):
             try:
                 arrays, about = read_sealed(path)
-                iteration = int(about["iteration"])
+                iteration, started_at, *mark = (int(about[name]) for name in WORDS)
             except (Damaged, KeyError, ValueError) as error:
                 damaged.append(f"{path.name} ({error})")
                 continue
             if damaged:
                 run = self.folder.parent
                 warn_user(f"{run}: {', '.join(damaged)} is damaged; going on from {path.name}, the checkpoint before it.")
-            return Checkpoint(iteration, arrays, arrays.pop("actions", None))
+            return Checkpoint(iteration, arrays, arrays.pop("actions", None), started_at, Mark(*mark))
         if damaged:
             raise UserError(f"{self.folder.parent}: no checkpoint can be read: {', '.join(damaged)}.")
         return None

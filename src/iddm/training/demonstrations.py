@@ -1,10 +1,12 @@
 """From the demonstrations that a config names to the arrays that the learner samples, checked against the environment."""
 
-from dataclasses import dataclass
+import logging
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Bool
 
 from iddm.bundled import bundled_demos, with_expert_actions
 from iddm.config import Config
@@ -14,6 +16,8 @@ from iddm.envs.spec import EnvShape
 from iddm.errors import UserError
 from iddm.rewards.expert import Expert, ExpertEnds, ExpertView
 from iddm.tasks import find_task
+
+LOG = logging.getLogger("iddm")
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,8 @@ class DemosRecord:
 class Demonstrations:
     """The demonstrations of a run, ready to learn from."""
 
+    config: Config
+    """With what its terms leave to the demonstrations."""
     expert: Expert
     record: DemosRecord
     agent_lags: tuple[int, ...]
@@ -54,6 +60,7 @@ def prepare_demonstrations(config: Config, shape: EnvShape, given: Demos | None)
     source, demos = find_demos(config, given)
     demos = demos if config.needs_expert_actions else demos.states_only()
     digest, returns = demos.digest(), demos.episode_returns
+    config = complete_terms(config, demos, shape)
     if config.needs_expert_actions and source.startswith("bundled: "):
         demos = with_expert_actions(demos, config.env)
     demos, view = align_demos(demos, shape, config)
@@ -69,7 +76,28 @@ def prepare_demonstrations(config: Config, shape: EnvShape, given: Demos | None)
         column_mean=tuple(rows.mean(axis=0).tolist()),
         column_std=tuple(rows.std(axis=0).tolist()),
     )
-    return Demonstrations(expert, record, view.agent_lags)
+    return Demonstrations(config, expert, record, view.agent_lags)
+
+
+def complete_terms(config: Config, demos: Demos, shape: EnvShape) -> Config:
+    """The config whose terms know whether episodes are to end: read off the demonstrations where the user does not say."""
+    limit = shape.max_episode_steps
+    ended = np.zeros(1, bool) if limit is None else ended_by_themselves(demos, limit)
+    end_early = bool(ended.mean() > 0.5) and config.demo_transitions is None
+    whole = config.columns is None and config.window == 2 and parse_stride(config.stride) == 1
+    terms = {name: term.for_demos(end_early, whole) for name, term in config.terms.items()}
+    if end_early and terms != dict(config.terms):
+        assumed = " (shorter than the time limit; the file does not say)" if demos.terminated is None else ""
+        LOG.info(
+            f"{ended.sum()} of {len(ended)} demonstrated episodes end by themselves{assumed}: the reward is the discriminator's "
+            "logit, with absorbing states where ends are compared (--adversarial.reward-form, --adversarial.absorbing)."
+        )
+    return replace(config, terms=terms)
+
+
+def ended_by_themselves(demos: Demos, limit: int) -> Bool[np.ndarray, " episodes"]:
+    """Which episodes ended in a terminal state; where the file does not say, those shorter than the time limit."""
+    return demos.lengths < limit if demos.terminated is None else np.asarray(demos.terminated)
 
 
 def find_demos(config: Config, given: Demos | None = None) -> tuple[str, Demos]:
@@ -132,17 +160,18 @@ def expert_arrays(demos: Demos, shape: EnvShape, config: Config, view: View) -> 
             columns=None if view.columns is None else jnp.asarray(view.columns),
         ),
     )
+    if view.plain and config.demo_transitions is None and shape.max_episode_steps is not None:
+        expert = expert._replace(ends=expert_ends(demos, shape.max_episode_steps))
     if not config.needs_whole_episodes:
         return expert
     if config.demo_transitions is not None:
         raise UserError(f"Method {config.method}, as set, needs whole episodes; choose with --demo-episodes instead.")
-    ends = None if shape.max_episode_steps is None else expert_ends(demos, shape.max_episode_steps)
-    return expert._replace(reference=jnp.asarray(demos.observations[0]), ends=ends)
+    return expert._replace(reference=jnp.asarray(demos.observations[0]))
 
 
 def expert_ends(demos: Demos, limit: int) -> ExpertEnds:
-    """Which episodes ended in a terminal state; where the file does not say, those shorter than the time limit."""
-    ended = demos.lengths < limit if demos.terminated is None else np.asarray(demos.terminated)
+    """The terminal states of the demonstrations."""
+    ended = ended_by_themselves(demos, limit)
     terminal = np.zeros(demos.num_transitions + demos.num_episodes, bool)
     terminal[np.cumsum(demos.lengths + 1) - 1] = ended
     num_absorbed = np.maximum(limit - demos.lengths, 0)[ended].sum()

@@ -29,14 +29,13 @@ def rollout_noise(policy: Policy, key: PRNGKeyArray, shape: tuple[int, int]) -> 
 class Environments:
     """The environments of a run. Where they are follows from (seed, iteration they started at, actions since)."""
 
-    def __init__(self, setup: Setup, iteration: int, actions: np.ndarray | None = None) -> None:
-        """`actions`: those since the environments last started, to bring them to this very point."""
+    def __init__(self, setup: Setup, started_at: int = 0, actions: np.ndarray | None = None) -> None:
+        """Started at this iteration; `actions`, those since then, bring them to where they were."""
         self._setup, self._schedule = setup, setup.config.schedule
         self._actions: list[np.ndarray] = []
         self._collector: Collector | None = None
-        num_replayed = 0 if actions is None else len(actions) // self._schedule.rollout_length
-        self.start(iteration - num_replayed)
-        if actions is not None and num_replayed:
+        self.start(started_at)
+        if actions is not None:
             self._collect(lambda obs, t: actions[t], len(actions))
 
     def start(self, iteration: int) -> None:
@@ -48,13 +47,13 @@ class Environments:
         first_lengths = staggered(self._schedule.num_envs, self._setup.spec.max_episode_steps)
         self._collector = Collector(env, self._setup.shape.action_space, self._setup.agent_lags, first_lengths)
         self._actions = []
-        self._started_at = iteration
+        self.started_at = iteration
 
     def rollout(self, actor: tuple[Policy, Normaliser] | None, iteration: int) -> tuple[Rollout, list[float]]:
         """The iteration's steps, with actions sampled from the actor (None: uniformly), and the returns of ended episodes."""
-        if self._schedule.restart_every and iteration % self._schedule.restart_every == 0 and iteration != self._started_at:
+        if self._schedule.restart_every and iteration % self._schedule.restart_every == 0 and iteration != self.started_at:
             self.start(iteration)
-        config, shape = self._setup.config, (self._schedule.rollout_length, self._schedule.num_envs)
+        config, shape = self._setup.config, (self._schedule.length_of(iteration), self._schedule.num_envs)
         if actor is None:
             rng = np.random.default_rng([config.seed, iteration])
             actions = self._setup.shape.action_space.uniform(rng, shape)

@@ -16,6 +16,7 @@ from iddm.envs.rollout import Rollout
 from iddm.errors import UserError
 from iddm.learners import Learner, Problem
 from iddm.learners.base import Metrics, Progress
+from iddm.learners.replay_buffer import ReplayBuffer
 from iddm.policy import Policy
 from iddm.rewards.expert import Expert
 from iddm.training.checkpoints import Checkpoint
@@ -55,9 +56,12 @@ def update(
 
 
 def train_iteration(
-    setup: Setup, environments: Environments | None, state: PyTree, iteration: int
+    setup: Setup, environments: Environments | None, state: PyTree, iteration: int, buffer: ReplayBuffer | None = None
 ) -> tuple[PyTree, Metrics, list[float]]:
-    """One pass of Algorithm 1's loop: sample a rollout with π_θ, then update I, D_φ and π_θ   (IDDM, Alg. 1)."""
+    """One pass of Algorithm 1's loop: sample a rollout with π_θ, then update I, D_φ and π_θ   (IDDM, Alg. 1).
+
+    Off-policy, the update learns from what is drawn from the replay buffer, several times where more is owed.
+    """
     config, learner = setup.config, setup.config.learner
     rollout, returns = None, []
     if environments is not None:
@@ -65,7 +69,13 @@ def train_iteration(
     num_iterations = config.schedule.num_iterations
     progress = Progress(iteration, 1 - iteration / num_iterations, iteration + 1 == num_iterations)
     key = key_for(config.seed, Use.LEARNING, iteration)
-    state, metrics = update(learner, setup.problem, state, rollout, setup.expert, key, progress)
+    inputs = [(rollout, key)]
+    if buffer is not None and rollout is not None:
+        rng = np.random.default_rng([config.seed, iteration, Use.LEARNING])
+        inputs = ((drawn, jax.random.fold_in(key, i)) for i, drawn in enumerate(learner.batches(buffer, rollout, rng)))
+    metrics = {}
+    for rows, key in inputs:
+        state, metrics = update(learner, setup.problem, state, rows, setup.expert, key, progress)
     return state, jax.device_get(metrics), returns
 
 
@@ -80,15 +90,26 @@ def learn(
     keep_compiled_code()
     config, schedule = setup.config, setup.config.schedule
     state = config.learner.init(setup.problem, setup.expert, key_for(config.seed, Use.INIT))
-    first, actions = 0, None
+    buffer = config.learner.buffer(setup.problem, setup.expert)
+    at = checkpoint or Checkpoint(0, {})
+    first, replay = at.iteration, at.replay
     if checkpoint is not None:
-        state, first, actions = from_arrays(state, checkpoint.arrays), checkpoint.iteration, checkpoint.actions
-    environments = Environments(setup, first, actions) if schedule.rollout_length else None
+        state = from_arrays(state, checkpoint.arrays)
+    if buffer is not None:
+        run.replay_file.restore(buffer, replay)
+        if checkpoint is not None:
+            buffer.statistics = from_arrays(buffer.statistics, checkpoint.arrays, "replay")
+    environments = Environments(setup, at.started_at, at.actions) if schedule.rollout_length else None
     save_every = config.checkpoint_every or config.learner.checkpoint_every
 
     def save(iteration: int) -> None:
-        log = None if environments is None else environments.actions()
-        run.checkpoints.save(Checkpoint(iteration, to_arrays(state), log))
+        nonlocal replay
+        arrays = to_arrays(state)
+        if buffer is not None:
+            replay = run.replay_file.append(buffer.take_unsaved(), replay)
+            arrays |= to_arrays(buffer.statistics, "replay")
+        actions, started_at = (None, 0) if environments is None else (environments.actions(), environments.started_at)
+        run.checkpoints.save(Checkpoint(iteration, arrays, actions, started_at, replay))
 
     def policy() -> Policy:
         return setup.saved_policy(config.learner.policy(state))
@@ -99,8 +120,8 @@ def learn(
         for iteration in range(first, schedule.num_iterations):
             if iteration % save_every == 0 and iteration != first:
                 save(iteration)
-            state, metrics, returns = train_iteration(setup, environments, state, iteration)
-            row = as_row(iteration + 1, schedule.steps_per_iteration, time.perf_counter() - began, returns, metrics)
+            state, metrics, returns = train_iteration(setup, environments, state, iteration, buffer)
+            row = as_row(iteration + 1, schedule.steps_after(iteration + 1), time.perf_counter() - began, returns, metrics)
             stop_if_not_finite(row, run)
             run.metrics_file.append(row)
             add_events(row)
@@ -117,30 +138,32 @@ def learn(
     policy().save(run.policy_path)
 
 
-def as_row(iteration: int, steps_per_iteration: int, seconds: float, returns: list[float], metrics: Metrics) -> dict[str, float]:
+def as_row(iteration: int, steps: int, seconds: float, returns: list[float], metrics: Metrics) -> dict[str, float]:
     """An iteration's metrics as a row of metrics.csv."""
     return {
         "iteration": iteration,
-        "steps": iteration * steps_per_iteration,
+        "steps": steps,
         "seconds": seconds,
         "episode_return": float(np.mean(returns)) if returns else float("nan"),
         "episodes": len(returns),
     } | {name: float(x) for name, x in metrics.items()}
 
 
-def to_arrays(state: PyTree) -> dict[str, np.ndarray]:
+def to_arrays(state: PyTree, prefix: str = "") -> dict[str, np.ndarray]:
     """The leaves of a state by their place in it."""
     leaves = jax.tree_util.tree_leaves_with_path(jax.device_get(state))
-    return {jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in leaves}
+    return {prefix + jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in leaves}
 
 
-def from_arrays(template: PyTree, arrays: dict[str, np.ndarray]) -> PyTree:
+def from_arrays(template: PyTree, arrays: dict[str, np.ndarray], prefix: str = "") -> PyTree:
     """The state that `to_arrays` took apart."""
 
-    def restore(path: Any, leaf: jax.Array) -> jax.Array:
-        name = jax.tree_util.keystr(path)
+    def restore(path: Any, leaf: Any) -> Any:
+        name = prefix + jax.tree_util.keystr(path)
         if name not in arrays or arrays[name].shape != leaf.shape:
             raise UserError(f"The checkpoint does not match the run's config ({name}).")
+        if isinstance(leaf, np.ndarray | np.generic):
+            return arrays[name].astype(leaf.dtype)
         return jnp.asarray(arrays[name], leaf.dtype)
 
     return jax.tree_util.tree_map_with_path(restore, template)

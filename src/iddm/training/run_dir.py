@@ -4,6 +4,7 @@ config.json        every setting
 demos.json         where the demonstrations came from, their digest and their returns
 metrics.csv        one row per iteration
 checkpoints/       the last two, written whole, then renamed
+replay.f32         the replay buffer, where the learner has one
 policy.safetensors the final policy
 """
 
@@ -21,6 +22,7 @@ from iddm.policy import Policy, load_policy
 from iddm.training.checkpoints import Checkpoints
 from iddm.training.demonstrations import DemosRecord
 from iddm.training.metrics_file import MetricsFile
+from iddm.training.replay_file import ReplayFile
 from iddm.utils.files import write_whole
 from iddm.utils.locks import locked
 
@@ -94,6 +96,10 @@ class Run:
     @property
     def checkpoints(self) -> Checkpoints:
         return Checkpoints(self.path / "checkpoints")
+
+    @property
+    def replay_file(self) -> ReplayFile:
+        return ReplayFile(self.path / "replay.f32")
 
     @property
     def metrics_file(self) -> MetricsFile:

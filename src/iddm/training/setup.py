@@ -10,7 +10,7 @@ from iddm.demos import Demos
 from iddm.envs.spec import EnvShape, EnvSpec, MakeEnv, parse_kwargs, resolve, shape_of
 from iddm.envs.vector import choose_backend, make_vector
 from iddm.learners import Problem
-from iddm.nets import GaussianPolicy, Normaliser
+from iddm.nets import GaussianPolicy, Normaliser, SquashedGaussianPolicy
 from iddm.nets import Policy as PolicyNet
 from iddm.policy import Policy, uniform_policy
 from iddm.rewards.expert import Expert
@@ -35,7 +35,9 @@ class Setup:
         config = replace(config, terms={name: term.for_env(shape) for name, term in config.terms.items()})
         if config.tensorboard:
             need("tensorboardX", "tensorboard", "TensorBoard event files")
-        setup = Setup(config, spec, shape, prepare_demonstrations(config, shape, demos) if config.needs_demos else None)
+        demonstrations = prepare_demonstrations(config, shape, demos) if config.needs_demos else None
+        setup = Setup(demonstrations.config if demonstrations else config, spec, shape, demonstrations)
+        config.learner.check_problem(setup.problem)
         if setup.reference is not None:  # fail early where the simulator cannot be put into demonstrated states
             make_vector(spec, 1, 0, config.backend, setup.reference).close()
         return setup
@@ -79,6 +81,8 @@ class Setup:
             log_std=np.asarray(policy.log_std) if isinstance(policy, GaussianPolicy) else None,
             action_space=space,
             config=origin,
+            activation=policy.net.activation,
+            squashed=isinstance(policy, SquashedGaussianPolicy),
         )
 
     def _origin(self) -> dict[str, object]:

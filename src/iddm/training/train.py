@@ -24,17 +24,19 @@ def train(
     method: str = "iddm",
     out: str | Path | None = None,
     preset: str = "tuned",
+    learner: str | None = None,
     on_row: OnRow | None = None,
     on_iteration: OnIteration | None = None,
     **settings: Any,
 ) -> Run:
     """Learn a policy in `env` from `demos` (a file, `Demos`, or None for the bundled ones); returns the finished run.
 
+    `learner` is the method's own unless given: "sac" learns off-policy, from fewer environment steps.
     `settings` are the fields of `Config` ("steps", "seed", …), of the method's learner ("hidden", …), and of its terms, as in
     `mi={"weight": 0.01}`.
     """
     name = env if isinstance(env, str) else resolve(env).id
-    config = configure(default_config(name, method, preset), settings)
+    config = configure(default_config(name, method, preset, learner), settings)
     given = demos if isinstance(demos, Demos) else None
     if demos is not None and given is None:
         config = dataclasses.replace(config, demos=str(demos))

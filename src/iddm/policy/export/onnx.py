@@ -35,16 +35,17 @@ def export_onnx(policy: Policy, out: Path) -> None:
     x = apply("Div", x, constant("std", policy.std.astype(float32)))
     x = apply("Clip", x, constant("least", np.array(-policy.clip, float32)), constant("most", np.array(policy.clip, float32)))
     last = len(policy.weights) - 1
-    for i, (weight, bias) in enumerate(zip(policy.weights, policy.biases, strict=True)):
+    for i, (weight, bias) in enumerate(policy.mode_layers()):
         x = apply("MatMul", x, constant(f"weight{i}", weight.astype(float32)))
         x = apply("Add", x, constant(f"bias{i}", bias.astype(float32)))
-        x = x if i == last else apply("Tanh", x)
+        x = x if i == last else apply({"tanh": "Tanh", "relu": "Relu"}[policy.activation], x)
     if space.discrete:
         x = apply("ArgMax", x, axis=-1, keepdims=0)
         apply("Add", x, constant("start", np.array(space.start, np.int64)), to="action")
         result = helper.make_tensor_value_info("action", onnx.TensorProto.INT64, ["n"])
     else:
         centre, scale = space.centre_and_scale
+        x = apply("Tanh", x) if policy.squashed else x
         x = apply("Mul", x, constant("scale", scale.astype(float32)))
         x = apply("Add", x, constant("centre", centre.astype(float32)))
         x = apply("Max", x, constant("low", np.array(space.low, float32)))

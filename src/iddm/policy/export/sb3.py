@@ -14,6 +14,9 @@ from iddm.utils.files import write_whole
 
 def export_sb3(policy: Policy, out: Path) -> None:
     """The action's scale goes into the last layer, the normaliser into a features extractor that the file carries with it."""
+    space = policy.action_space
+    if policy.squashed:
+        raise UserError("Policies of the learner sac are exported to onnx or npz, not as a PPO model of Stable-Baselines3.")
     need("stable_baselines3", "sb3", "Stable-Baselines3 models")
     import cloudpickle  # pyright: ignore[reportMissingImports]
     import torch  # pyright: ignore[reportMissingImports]
@@ -21,7 +24,6 @@ def export_sb3(policy: Policy, out: Path) -> None:
 
     from iddm.policy.export import sb3_extractor
 
-    space = policy.action_space
     if space.discrete and space.start != 0:
         raise UserError(f"Stable-Baselines3 knows only choices that start at 0, and these start at {space.start}.")
     if not space.discrete and not np.isfinite([space.low, space.high]).all():
