@@ -178,7 +178,7 @@ def parse_kwargs(text: str) -> dict[str, Any]:
     """Read `--env-kwargs`: a JSON object."""
     try:
         data = json.loads(text or "{}")
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"--env-kwargs is not JSON ({error}); write it like '{{\"forward_reward_weight\": 2.0}}'.") from error
     if not isinstance(data, dict):
         raise UserError("--env-kwargs must be a JSON object, like '{\"forward_reward_weight\": 2.0}'.")

@@ -16,6 +16,8 @@ from pathlib import Path
 import msgspec
 
 from iddm.config import Config
+from iddm.envs.spec import parse_kwargs
+from iddm.envs.stored import StoredEnv
 from iddm.errors import UserError
 from iddm.policy import Policy, load_policy
 from iddm.training.checkpoints import Checkpoints
@@ -61,6 +63,16 @@ class Run:
     @cached_property
     def config(self) -> Config:
         return Config.from_json(self._read("config.json"), str(self.path / "config.json"))
+
+    @property
+    def stored_env(self) -> StoredEnv:
+        """The environment that the config names."""
+        config = self.config
+        try:
+            kwargs = parse_kwargs(config.env_kwargs)
+        except UserError as error:
+            raise UserError(f"{self.path / 'config.json'}: {error}") from error
+        return StoredEnv(config.env, config.max_episode_steps, kwargs, str(self.path))
 
     @cached_property
     def demos(self) -> DemosRecord | None:
