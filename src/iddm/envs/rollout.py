@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from iddm.envs.numbers import check_observations, check_rewards
 from iddm.envs.spaces import ActionSpace
 from iddm.envs.vector import VectorEnv
 
@@ -30,10 +31,12 @@ class Rollout(NamedTuple):
 class Collector:
     """Steps the environments and remembers where they are; also keeps the returns of the episodes that ended."""
 
-    def __init__(self, env: VectorEnv, space: ActionSpace, lags: tuple[int, ...] = (1,)) -> None:
+    def __init__(self, env: VectorEnv, space: ActionSpace, lags: tuple[int, ...] = (1,), env_id: str = "The environment") -> None:
         self._env = env
+        self._env_id = env_id
         self._space = space
         self._obs = env.reset()
+        check_observations(env_id, self._obs[None], np.zeros((1, len(self._obs)), np.int32))
         self._ended = np.zeros(len(self._obs), bool)
         self._return = np.zeros(len(self._obs))
         self._step = env.start
@@ -66,7 +69,10 @@ class Collector:
             finished += self._return[self._ended].tolist()
             self._obs = step.obs
         stacked: list[Any] = [None if part[0] is None else np.stack(part) for part in zip(*rows, strict=True)]
-        return Rollout(*stacked), finished
+        rollout = Rollout(*stacked)
+        check_observations(self._env_id, rollout.next_obs, rollout.step + 1)
+        check_rewards(self._env_id, rollout.env_reward, rollout.step + 1)
+        return rollout, finished
 
     def close(self) -> None:
         self._env.close()

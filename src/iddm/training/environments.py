@@ -49,7 +49,7 @@ class Environments:
         config = self._setup.config
         seed = int(np.random.SeedSequence([config.seed, iteration]).generate_state(1)[0] >> 2)
         env = make_vector(self._setup.spec, self._schedule.num_envs, seed, config.backend, self._setup.reference)
-        self._collector = Collector(env, self._setup.shape.action_space, self._setup.agent_lags)
+        self._collector = Collector(env, self._setup.shape.action_space, self._setup.agent_lags, self._setup.spec.id)
         self._actions = []
         self._started_at = iteration
 
