@@ -208,8 +208,9 @@ def test_run_killed_at_three_random_moments_ends_with_the_same_bytes(hopper_file
 
 def test_a_run_that_an_older_version_began_keeps_its_rows_when_there_are_new_metrics(tmp_path) -> None:
     file = MetricsFile(tmp_path / "metrics.csv")
-    file.append({"iteration": 1, "steps": 10})
-    file.append({"iteration": 2, "steps": 20, "mi/reward_std": 0.5})
+    old = {"iteration": 1, "steps": 10, "seconds": 1.0, "episode_return": 3.0, "episodes": 2}
+    file.append(old)
+    file.append(old | {"iteration": 2, "steps": 20, "mi/reward_std": 0.5})
     rows = file.rows()
     assert [row["steps"] for row in rows] == [10, 20]
     assert np.isnan(rows[0]["mi/reward_std"])

@@ -11,6 +11,7 @@ import numpy as np
 from iddm.demos import Finding
 from iddm.demos.oddities import ranges
 from iddm.envs.spec import EnvSpec, MakeEnv
+from iddm.errors import UserError
 from iddm.evaluation import sample_env
 from iddm.training.run_dir import Run
 
@@ -177,6 +178,8 @@ def far_from_demonstrations(patient: Patient) -> str | None:
     demos = patient.run.demos
     if demos is None or not patient.run.finished:
         return None
+    if max(demos.columns, default=0) >= patient.run.policy.obs_size:
+        raise UserError(f"{patient.run.path}: demos.json and the policy are not of the same run: their columns differ.")
     columns, their_mean, their_std = np.array(demos.columns), np.array(demos.column_mean), np.array(demos.column_std)
     mean, std = patient.run.policy.mean[columns], patient.run.policy.std[columns]
     distance = np.abs(mean - their_mean) / (std + their_std + 1e-6)

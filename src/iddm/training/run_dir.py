@@ -23,7 +23,7 @@ from iddm.policy import Policy, load_policy
 from iddm.training.checkpoints import Checkpoints
 from iddm.training.demonstrations import DemosRecord
 from iddm.training.metrics_file import MetricsFile
-from iddm.utils.files import write_whole
+from iddm.utils.files import is_leftover, write_whole
 from iddm.utils.locks import locked
 
 
@@ -41,6 +41,7 @@ class Run:
         run._refuse_if_used()
         with run.locked():
             run._refuse_if_used()  # another process may have been first
+            run.remove_leftovers()
             if demos is not None:
                 write_whole(run.path / "demos.json", msgspec.json.format(msgspec.json.encode(demos)))
             write_whole(run.path / "config.json", config.to_json())
@@ -48,9 +49,23 @@ class Run:
 
     def _refuse_if_used(self) -> None:
         path = self.path
-        if path.exists() and (not path.is_dir() or any(p.name != ".lock" for p in path.iterdir())):
+        if path.exists() and (not path.is_dir() or not self._is_fresh()):
             held = "another run" if (path / "config.json").exists() else "other files"
             raise UserError(f"{path} holds {held}; choose another --out, or continue a run with --resume {path}.")
+
+    def _is_fresh(self) -> bool:
+        """Whether nothing is here, or only what a run leaves that was killed before it wrote its config."""
+        found = {path.name for path in self.path.iterdir() if not is_leftover(path)} - {".lock"}
+        try:
+            return not found or (found == {"demos.json"} and Run(self.path).demos is not None)
+        except UserError:
+            return False
+
+    def remove_leftovers(self) -> None:
+        """Remove what a killed process had begun to write."""
+        for folder in (self.path, self.checkpoints.folder):
+            for path in filter(is_leftover, folder.glob(".*")):
+                path.unlink(missing_ok=True)
 
     @staticmethod
     def open(path: str | Path) -> "Run":
@@ -81,7 +96,7 @@ class Run:
             return None
         try:
             return msgspec.json.decode(self._read("demos.json"), type=DemosRecord)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, RecursionError) as error:
             raise UserError(f"{self.path / 'demos.json'}: not the record of a run's demonstrations ({error}).") from error
 
     def _read(self, name: str) -> str:

@@ -76,6 +76,7 @@ def resume(
     if (begun_with and begun_with.sha256) != (found and found.sha256):
         raise UserError(f"{path}: the demonstrations ({found and found.source}) are not those that the run began with.")
     with run.locked(), show as on_row:
+        run.remove_leftovers()
         learn(setup, run, run.checkpoints.load(), on_row)
     return run
 
