@@ -163,7 +163,7 @@ def test_code_of_ones_own_that_exits_is_one_sentence(leaves: str, tmp_path: Path
     (tmp_path / "leaves_module.py").write_text(f"import sys\n{leaves}\n")
     (tmp_path / "leaves_in_make.py").write_text(f"import sys\ndef make():\n    {leaves}\n")
     (tmp_path / "leaves_in_step.py").write_text(
-        "import sys, gymnasium\nclass Leaves(gymnasium.envs.classic_control.PendulumEnv):\n"
+        "import sys\nfrom gymnasium.envs.classic_control import PendulumEnv\nclass Leaves(PendulumEnv):\n"
         f"    def step(self, action):\n        {leaves}\ndef make(): return Leaves()\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
