@@ -13,7 +13,7 @@ def check_observations(env_id: str, obs: np.ndarray, step: np.ndarray) -> None:
     if _sound(obs):
         return
     t, env, column = np.argwhere(~(np.abs(obs) <= LARGEST))[0].tolist()
-    raise UserError(_sentence(env_id, f"observation column {column}", obs[t, env, column], step[t, env], env))
+    raise UserError(_sentence(env_id, f"observation column {column}", float(obs[t, env, column]), int(step[t, env]), env))
 
 
 def check_rewards(env_id: str, reward: np.ndarray, step: np.ndarray) -> None:
@@ -21,7 +21,7 @@ def check_rewards(env_id: str, reward: np.ndarray, step: np.ndarray) -> None:
     if _sound(reward):
         return
     t, env = np.argwhere(~(np.abs(reward) <= LARGEST))[0].tolist()
-    raise UserError(_sentence(env_id, "the reward", reward[t, env], step[t, env], env))
+    raise UserError(_sentence(env_id, "the reward", float(reward[t, env]), int(step[t, env]), env))
 
 
 def _sound(numbers: np.ndarray) -> bool:
