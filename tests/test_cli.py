@@ -45,7 +45,7 @@ def test_evaluation_is_repeatable_and_does_not_depend_on_how_many_run_side_by_si
     from iddm.evaluation import env_of, run_episodes
 
     policy = iddm.load_policy(trained)
-    one, many = (run_episodes(policy.predict, env_of(policy), 5, 0, side_by_side=n) for n in (1, 4))
+    one, many = (run_episodes(policy.predict, env_of(policy).own(), 5, 0, side_by_side=n) for n in (1, 4))
     assert [e.rewards.sum() for e in one] == [e.rewards.sum() for e in many]
     sampled = [iddm.evaluate(policy, episodes=3, stochastic=True).returns.tolist() for _ in range(2)]
     assert sampled[0] == sampled[1]

@@ -15,7 +15,8 @@ import iddm
 from iddm.errors import UserError, UserNotice
 from iddm.policy import load_policy
 from iddm.training.checkpoints import Checkpoint, Checkpoints
-from iddm.training.loop import Diverged, Interrupted
+from iddm.training.finite import Diverged
+from iddm.training.loop import Interrupted
 from iddm.training.metrics_file import MetricsFile
 from iddm.training.run_dir import Run
 from iddm.training.train import resume, train
@@ -124,7 +125,7 @@ def test_changed_demonstrations_are_refused_on_resume(hopper_demos, tmp_path: Pa
 
 
 def test_divergence_names_the_term_and_keeps_the_last_good_checkpoint(hopper_demos, tmp_path: Path) -> None:
-    with pytest.raises(Diverged, match="mi became non-finite"):
+    with pytest.raises(Diverged, match=r"mi became non-finite at step .*; there is no checkpoint yet"):
         train("Hopper-v5", hopper_demos, "iddm", tmp_path / "run", mi={"learning_rate": 3e38}, **TINY)
     assert not (tmp_path / "run" / "policy.safetensors").exists()
 
@@ -207,8 +208,9 @@ def test_run_killed_at_three_random_moments_ends_with_the_same_bytes(hopper_file
 
 def test_a_run_that_an_older_version_began_keeps_its_rows_when_there_are_new_metrics(tmp_path) -> None:
     file = MetricsFile(tmp_path / "metrics.csv")
-    file.append({"iteration": 1, "steps": 10})
-    file.append({"iteration": 2, "steps": 20, "mi/reward_std": 0.5})
+    old = {"iteration": 1, "steps": 10, "seconds": 1.0, "episode_return": 3.0, "episodes": 2}
+    file.append(old)
+    file.append(old | {"iteration": 2, "steps": 20, "mi/reward_std": 0.5})
     rows = file.rows()
     assert [row["steps"] for row in rows] == [10, 20]
     assert np.isnan(rows[0]["mi/reward_std"])

@@ -1,15 +1,17 @@
 """What is wrong with a run, in plain words: each check reads the run's record, names the evidence and the setting to change."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from iddm.demos import Finding
 from iddm.demos.oddities import ranges
-from iddm.envs.spec import EnvSpec, parse_kwargs, resolve
+from iddm.envs.spec import EnvSpec, MakeEnv
+from iddm.errors import UserError
 from iddm.evaluation import sample_env
 from iddm.training.run_dir import Run
 
@@ -29,6 +31,8 @@ class Patient:
 
     run: Run
     control: Run | None = None
+    env: str | MakeEnv | None = None
+    env_kwargs: Mapping[str, Any] | None = None
 
     @cached_property
     def rows(self) -> list[dict[str, float]]:
@@ -43,8 +47,7 @@ class Patient:
 
     @cached_property
     def spec(self) -> EnvSpec:
-        config = self.run.config
-        return resolve(config.env, config.max_episode_steps, parse_kwargs(config.env_kwargs))
+        return self.run.stored_env.own(self.env, self.env_kwargs)
 
     @cached_property
     def idle_return(self) -> float | None:
@@ -175,6 +178,8 @@ def far_from_demonstrations(patient: Patient) -> str | None:
     demos = patient.run.demos
     if demos is None or not patient.run.finished:
         return None
+    if max(demos.columns, default=0) >= patient.run.policy.obs_size:
+        raise UserError(f"{patient.run.path}: demos.json and the policy are not of the same run: their columns differ.")
     columns, their_mean, their_std = np.array(demos.columns), np.array(demos.column_mean), np.array(demos.column_std)
     mean, std = patient.run.policy.mean[columns], patient.run.policy.std[columns]
     distance = np.abs(mean - their_mean) / (std + their_std + 1e-6)
@@ -202,9 +207,14 @@ CHECKS: tuple[Callable[[Patient], str | None], ...] = (
 )
 
 
-def diagnose(path: str | Path, control: str | Path | None = None) -> list[Finding]:
-    """What each check finds; nothing for a run that looks sound."""
-    patient = Patient(Run.open(path), None if control is None else Run.open(control))
+def diagnose(
+    path: str | Path,
+    control: str | Path | None = None,
+    env: str | MakeEnv | None = None,
+    env_kwargs: Mapping[str, Any] | None = None,
+) -> list[Finding]:
+    """What each check finds; nothing for a run that looks sound. `env` says again what the run's files cannot."""
+    patient = Patient(Run.open(path), None if control is None else Run.open(control), env, env_kwargs)
     if not patient.rows:
         return [
             Finding("warning", f"{path}: there are no metrics yet; the run stopped before its first iteration, or just began.")

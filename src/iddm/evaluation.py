@@ -1,6 +1,6 @@
 """Episodes of a policy in Gymnasium itself: evaluation by the environment's own return, and demonstrations."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ import numpy as np
 from iddm.demos import Demos
 from iddm.demos.oddities import EnvSample
 from iddm.envs.spec import EnvSpec, MakeEnv, make_env, resolve, shape_of
+from iddm.envs.stored import StoredEnv
 from iddm.errors import UserError
 from iddm.policy import Policy
 from iddm.policy.from_sb3 import load_sb3
@@ -57,10 +58,10 @@ class Evaluation:
         }
 
 
-def env_of(policy: Policy, max_episode_steps: int | None = None) -> EnvSpec:
-    """The environment that a policy was learned in, with its own time limit or another."""
+def env_of(policy: Policy) -> StoredEnv:
+    """The environment that a policy was learned in, as its file names it."""
     about = policy.config
-    return resolve(about["env"], max_episode_steps or about.get("max_episode_steps"), about.get("env_kwargs"))
+    return StoredEnv(about["env"], about.get("max_episode_steps"), about.get("env_kwargs") or {})
 
 
 def run_episodes(act: Act, spec: EnvSpec, episodes: int, seed: int, side_by_side: int = 10) -> list[Episode]:
@@ -119,8 +120,9 @@ def evaluate(
     seed: int = EVALUATION_SEED,
     stochastic: bool = False,
     max_episode_steps: int | None = None,
+    env_kwargs: Mapping[str, Any] | None = None,
 ) -> Evaluation:
-    """Mean-action returns of a policy (or of "random" actions) in its own environment, or in `env`."""
+    """Mean-action returns of a policy (or of "random" actions) in its own environment, or in `env` with `env_kwargs`."""
     if isinstance(policy, str) and policy != "random":
         raise UserError(f"evaluate takes a policy or 'random', and got '{policy}'; read a file with iddm.load_policy.")
     if max_episode_steps is not None and max_episode_steps < 1:
@@ -128,10 +130,10 @@ def evaluate(
     if isinstance(policy, str):
         if env is None:
             raise UserError("Random actions need an environment: evaluate('random', env=...).")
-        spec = resolve(env, max_episode_steps)
+        spec = resolve(env, max_episode_steps, dict(env_kwargs or {}))
         act = _random_actions(spec, seed)
     else:
-        spec = resolve(env, max_episode_steps) if env is not None else env_of(policy, max_episode_steps)
+        spec = env_of(policy).elsewhere(env, env_kwargs, max_episode_steps)
         act = _actions_of(policy, spec, seed, stochastic)
     runs = run_episodes(act, spec, episodes, seed)
     return Evaluation(spec.id, np.array([run.rewards.sum() for run in runs]))
@@ -168,9 +170,14 @@ def record_demos(
     with_actions: bool = False,
     stochastic: bool = False,
     seed: int = EVALUATION_SEED // 2,
+    env: str | MakeEnv | None = None,
+    env_kwargs: Mapping[str, Any] | None = None,
 ) -> Demos:
-    """Demonstrations by a policy in its own environment: states alone, unless actions are asked for."""
-    spec = env_of(policy)
+    """Demonstrations by a policy in its own environment: states alone, unless actions are asked for.
+
+    `env` and `env_kwargs` say again what a file cannot: a function that makes the environment, and its options.
+    """
+    spec = env_of(policy).own(env, env_kwargs)
     runs = run_episodes(_actions_of(policy, spec, seed, stochastic), spec, episodes, seed)
     about = {"env_id": spec.id, "recorded_from": policy.config, "stochastic": stochastic, "seed": seed}
     return _demos_of(runs, with_actions, about)

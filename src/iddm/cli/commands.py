@@ -12,6 +12,7 @@ from iddm.cli.doctor import doctor_command
 from iddm.cli.eval import eval_command
 from iddm.cli.expert import expert_command
 from iddm.cli.export import export_command
+from iddm.cli.given_env import with_imports
 from iddm.cli.inspect import inspect_command
 from iddm.cli.report import report_command
 from iddm.cli.study import study_command
@@ -34,24 +35,6 @@ COMMANDS: dict[str, Callable[[list[str]], int | None]] = {
     "toy": toy_command,
     "study": study_command,
 }
-
-
-def _with_imports(args: list[str]) -> list[str]:
-    """Import what `--import` names, for every command, and return the other arguments. Only a command line can ask for it."""
-    if not any(arg.split("=")[0] == "--import" for arg in args):
-        return args
-    from iddm.envs.spec import import_module
-
-    rest, waiting = [], list(args)
-    while waiting:
-        arg = waiting.pop(0)
-        if arg == "--import" and not waiting:
-            raise UserError("--import needs the name of a module or a file that ends in .py.")
-        if arg == "--import" or arg.startswith("--import="):
-            import_module(arg.partition("=")[2] or waiting.pop(0))
-        else:
-            rest.append(arg)
-    return rest
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -81,7 +64,7 @@ def main(argv: list[str] | None = None) -> int:
         if args[0] not in COMMANDS:
             raise UserError(f"there is no command '{args[0]}'; there are {', '.join(COMMANDS)}.")
         with plain_notices():
-            return COMMANDS[args[0]](_with_imports(args[1:])) or 0
+            return COMMANDS[args[0]](with_imports(args[1:])) or 0
     except UserError as error:
         print_error(error)
         return 2

@@ -6,6 +6,7 @@ from pathlib import Path
 import tyro
 
 from iddm.cli.console import OUT
+from iddm.cli.given_env import given_kwargs
 from iddm.cli.policies import find_policy
 from iddm.errors import UserError
 
@@ -28,6 +29,10 @@ class _Demos:
     """Sample actions instead of taking the most likely."""
     seed: int = 500_000
     """Seed of the first episode."""
+    env: str | None = None
+    """The policy's own environment again, where it is module:function: a file cannot name code."""
+    env_kwargs: str | None = None
+    """The options of that environment again, as a JSON object."""
 
 
 def demos_command(args: list[str]) -> None:
@@ -41,11 +46,14 @@ def demos_command(args: list[str]) -> None:
         raise UserError(
             "Say who acts: a run's directory, a policy file, --expert TASK, or --sb3 MODEL ENV, and only one of them."
         )
+    if given.sb3 is not None and (given.env or given.env_kwargs):
+        raise UserError("With --sb3 the environment is named in place of a policy: iddm demos ENV --sb3 MODEL.")
     if given.sb3 is not None and given.policy is not None:
         demos = record_sb3(given.sb3, given.policy, given.episodes, given.with_actions, given.seed)
     else:
         policy = bundled_expert(given.expert) if given.expert else find_policy(given.policy or "")
-        demos = record_demos(policy, given.episodes, given.with_actions, given.stochastic, given.seed)
+        kwargs = given_kwargs(given.env_kwargs)
+        demos = record_demos(policy, given.episodes, given.with_actions, given.stochastic, given.seed, given.env, kwargs)
     save_demos(demos, given.out)
     assert demos.episode_returns is not None
     OUT.print(

@@ -6,6 +6,7 @@ from pathlib import Path
 import tyro
 
 from iddm.cli.console import OUT
+from iddm.cli.given_env import given_kwargs
 
 
 @dataclasses.dataclass(frozen=True)
@@ -14,6 +15,10 @@ class _Doctor:
     """Directory of a run, finished or not."""
     control: Path | None = None
     """Directory of a run that learned without demonstrations, to compare returns with."""
+    env: str | None = None
+    """The run's own environment again, where it is module:function: a file cannot name code."""
+    env_kwargs: str | None = None
+    """The options of that environment again, as a JSON object."""
 
 
 def doctor_command(args: list[str]) -> int:
@@ -21,7 +26,7 @@ def doctor_command(args: list[str]) -> int:
     from iddm.doctor import diagnose
 
     given = tyro.cli(_Doctor, args=args, prog="iddm doctor")
-    findings = diagnose(given.run, given.control)
+    findings = diagnose(given.run, given.control, given.env, given_kwargs(given.env_kwargs))
     for _, sentence in findings:
         OUT.print(f"• {sentence}", highlight=False, markup=False)
     if not findings:

@@ -8,6 +8,7 @@ import numpy as np
 import tyro
 
 from iddm.cli.console import OUT
+from iddm.cli.given_env import given_kwargs
 from iddm.cli.policies import find_policy
 
 
@@ -18,7 +19,9 @@ class _Eval:
     episodes: int = 50
     """Episodes to run."""
     env: str | None = None
-    """Environment, if not the policy's own."""
+    """Environment, if not the policy's own, or if that is module:function: a file cannot name code."""
+    env_kwargs: str | None = None
+    """Options of the environment, as a JSON object, if not the policy's own."""
     seed: int | None = None
     """Seed of the first episode."""
     max_episode_steps: int | None = None
@@ -36,7 +39,15 @@ def eval_command(args: list[str]) -> None:
     given = tyro.cli(_Eval, args=args, prog="iddm eval")
     policy = "random" if given.policy == "random" else find_policy(given.policy)
     seed = EVALUATION_SEED if given.seed is None else given.seed
-    result = evaluate(policy, given.env, given.episodes, seed, given.stochastic, given.max_episode_steps)
+    result = evaluate(
+        policy,
+        given.env,
+        given.episodes,
+        seed,
+        given.stochastic,
+        given.max_episode_steps,
+        given_kwargs(given.env_kwargs),
+    )
     returns = _demonstrated_returns(given.policy)
     if given.json:
         print(json.dumps(result.to_json() | ({"demonstrations": returns} if returns else {})))

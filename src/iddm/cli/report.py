@@ -6,6 +6,7 @@ from pathlib import Path
 import tyro
 
 from iddm.cli.console import OUT
+from iddm.cli.given_env import given_kwargs
 from iddm.errors import UserError
 
 
@@ -23,6 +24,10 @@ class _Report:
     """Of studies: also show pictures of the experts and of what IDDM learned (takes time)."""
     runs: Path = Path("runs/studies")
     """Of studies: where the runs are, for --film."""
+    env: str | None = None
+    """Of a run: the run's own environment again, where it is module:function: a file cannot name code."""
+    env_kwargs: str | None = None
+    """The options of that environment again, as a JSON object."""
 
 
 def report_command(args: list[str]) -> None:
@@ -39,4 +44,4 @@ def report_command(args: list[str]) -> None:
         raise UserError(f"{given.directory} is a run; --docs and --film are for results of studies.")
     from iddm.report.run_page import report_run
 
-    report_run(given.directory, given.out, given.episodes, OUT)
+    report_run(given.directory, given.out, given.episodes, OUT, given.env, given_kwargs(given.env_kwargs))

@@ -1,12 +1,14 @@
 """`iddm train`."""
 
 import dataclasses
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
 
 from iddm.cli.console import OUT
+from iddm.cli.given_env import given_kwargs, said_again
 
 
 def train_command(args: list[str]) -> int:
@@ -14,8 +16,9 @@ def train_command(args: list[str]) -> int:
     if any(arg.split("=")[0] == "--resume" for arg in args):
         from iddm.training.run_dir import Run
 
-        run = Run.open(tyro.cli(_Resume, args=args, prog="iddm train").resume)
-        return learn(run.config, run)
+        given = tyro.cli(_Resume, args=args, prog="iddm train")
+        run = Run.open(given.resume)
+        return learn(run.config, run, given.env, given_kwargs(given.env_kwargs))
     return learn(*train_flags(args))
 
 
@@ -23,10 +26,14 @@ def train_command(args: list[str]) -> int:
 class _Resume:
     resume: Path
     """Directory of the run to continue."""
+    env: str | None = None
+    """The run's own environment again, where it is module:function: a file cannot name code."""
+    env_kwargs: str | None = None
+    """The options of that environment again, as a JSON object."""
 
 
-def learn(config: Any, where: Any) -> int:
-    """Train with a display, in a new directory or on from a run's checkpoint."""
+def learn(config: Any, where: Any, env: str | None = None, env_kwargs: dict[str, Any] | None = None) -> int:
+    """Train with a display, in a new directory or on from a run's checkpoint, in the environment that is said again."""
     from iddm.cli.display import TrainingDisplay
     from iddm.training.loop import Interrupted
     from iddm.training.run_dir import Run
@@ -34,11 +41,15 @@ def learn(config: Any, where: Any) -> int:
 
     try:
         display = TrainingDisplay(f"{config.method} on {config.env}", *config.length)
-        run = resume(where.path, display) if isinstance(where, Run) else start(config, where, display)
+        if isinstance(where, Run):
+            run = resume(where.path, display, make=env, env_kwargs=env_kwargs)
+        else:
+            run = start(config, where, display)
     except Interrupted as stopped:
-        OUT.print(str(stopped), highlight=False)
+        OUT.print(" ".join([str(stopped), *said_again(config)]), highlight=False)
         return 130
-    OUT.print(f"Policy: {run.policy_path}\nEvaluate it with: iddm eval {run.path}", highlight=False)
+    evaluation = " ".join(["iddm eval", shlex.quote(str(run.path)), *said_again(config)])
+    OUT.print(f"Policy: {run.policy_path}\nEvaluate it with: {evaluation}", highlight=False)
     return 0
 
 

@@ -12,6 +12,10 @@ MAX_OBS_SIZE = 1_000_000
 """Numbers in a flat observation. A Discrete observation becomes one-hot, so that Discrete(10**9) would be 4 GB per step."""
 
 
+FAILURES = (Exception, SystemExit)
+"""A user's code can fail in any way, and also call sys.exit."""
+
+
 class GuardedEnv(gym.Wrapper):
     """Lays observations flat and checks everything that the environment returns.
 
@@ -35,7 +39,7 @@ class GuardedEnv(gym.Wrapper):
         self._step = 0
         try:
             result = self.env.reset(seed=seed, options=options)
-        except Exception as error:  # a user's code can fail in any way
+        except FAILURES as error:
             self._raised("reset", error)
         if not isinstance(result, tuple) or len(result) != 2 or not isinstance(result[1], dict):
             self._wrong(
@@ -47,7 +51,7 @@ class GuardedEnv(gym.Wrapper):
         self._step += 1
         try:
             result = self.env.step(action)
-        except Exception as error:
+        except FAILURES as error:
             self._raised("step", error)
         if not isinstance(result, tuple) or len(result) != 5:
             self._wrong("step", f"returned {_described(result)}; {FIVE}")
@@ -58,14 +62,14 @@ class GuardedEnv(gym.Wrapper):
         """What was learned or measured is there already, so a failure is only told."""
         try:
             self.env.close()
-        except Exception as error:
-            warn_user(f"{self._id}: `close` raised {_reason(error)}; everything else went on.")
+        except FAILURES as error:
+            warn_user(f"{self._id}: `close` raised {reason(error)}; everything else went on.")
 
     def _flat(self, obs: Any, call: str) -> np.ndarray:
         try:
             flat = gym.spaces.flatten(self._raw, obs)
         except Exception as error:
-            self._wrong(call, f"returned an observation that does not fit {self._raw} ({_reason(error)})", error)
+            self._wrong(call, f"returned an observation that does not fit {self._raw} ({reason(error)})", error)
         if not isinstance(flat, np.ndarray) or flat.shape != self._shape:
             self._wrong(call, f"returned {_described(obs)}, which does not fit the observation space {self._raw}")
         if not np.isfinite(flat).all():
@@ -91,13 +95,13 @@ class GuardedEnv(gym.Wrapper):
             return bool(value.item())
         return bool(flag)
 
-    def _raised(self, call: str, error: Exception) -> NoReturn:
+    def _raised(self, call: str, error: BaseException) -> NoReturn:
         if isinstance(error, UserError):
             raise error
         hint = f"; {FIVE}" if call == "step" and "values to unpack" in str(error) else ""
-        self._wrong(call, f"raised {_reason(error)}{hint} (IDDM_TRACEBACK=1 shows where)", error)
+        self._wrong(call, f"raised {reason(error)}{hint} (IDDM_TRACEBACK=1 shows where)", error)
 
-    def _wrong(self, call: str, what: str, error: Exception | None = None) -> NoReturn:
+    def _wrong(self, call: str, what: str, error: BaseException | None = None) -> NoReturn:
         place = f" number {self._step} of the episode" if call == "step" else ""
         raise UserError(f"{self._id}: `{call}`{place} {what}.") from error
 
@@ -120,7 +124,7 @@ def _flat_space(space: gym.Space, env_id: str) -> gym.spaces.Box:
     return flat
 
 
-def _reason(error: Exception) -> str:
+def reason(error: BaseException) -> str:
     """The type, and the first line of what it says."""
     line = next(iter(str(error).strip().splitlines()), "")
     return f"{type(error).__name__}: {line[:200]}" if line else type(error).__name__

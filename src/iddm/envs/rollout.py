@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from iddm.envs.numbers import check_observations, check_rewards
 from iddm.envs.spaces import ActionSpace
 from iddm.envs.vector import VectorEnv
 
@@ -36,11 +37,14 @@ class Collector:
         space: ActionSpace,
         lags: tuple[int, ...] = (1,),
         first_lengths: Int[np.ndarray, " N"] | None = None,
+        env_id: str = "The environment",
     ) -> None:
         """`first_lengths`: the first episode of each environment is cut after so many steps, if it lasts that long."""
         self._env = env
+        self._env_id = env_id
         self._space = space
         self._obs = env.reset()
+        check_observations(env_id, self._obs[None], np.zeros((1, len(self._obs)), np.int32))
         self._ended = np.zeros(len(self._obs), bool)
         self._return = np.zeros(len(self._obs))
         self._step = env.start
@@ -80,7 +84,10 @@ class Collector:
             if cut.any():
                 self._restart(cut)
         stacked: list[Any] = [None if part[0] is None else np.stack(part) for part in zip(*rows, strict=True)]
-        return Rollout(*stacked), finished
+        rollout = Rollout(*stacked)
+        check_observations(self._env_id, rollout.next_obs, rollout.step + 1)
+        check_rewards(self._env_id, rollout.env_reward, rollout.step + 1)
+        return rollout, finished
 
     def _restart(self, which: np.ndarray) -> None:
         self._obs = self._obs.copy()  # the rows that were collected keep their successors

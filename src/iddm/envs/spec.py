@@ -15,7 +15,7 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.wrappers import TimeLimit
 
-from iddm.envs.guard import GuardedEnv
+from iddm.envs.guard import GuardedEnv, reason
 from iddm.envs.spaces import ActionSpace, EnvSizes, action_space_of
 from iddm.errors import UserError
 from iddm.tasks import TASKS, find_task
@@ -74,6 +74,8 @@ def _import_function(name: str) -> MakeEnv:
         made: Any = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError) as error:
         raise UserError(f"Environment '{name}': {error}. Give module:function, with the module importable.") from error
+    except (Exception, SystemExit) as error:  # the user's own code can fail in any way
+        raise UserError(f"Environment '{name}': importing {module} raised {reason(error)}.") from error
     if not callable(made):
         raise UserError(f"Environment '{name}': {function} is not a function that makes an environment.")
     return made  # pyright: ignore[reportReturnType]
@@ -106,8 +108,8 @@ def make_env(spec: EnvSpec, render_mode: str | None = None) -> gym.Env:
                 )
     except UserError:
         raise
-    except Exception as error:  # any constructor of any package can fail in its own way
-        raise UserError(f"{spec.id}: the environment could not be made ({type(error).__name__}: {error}).") from error
+    except (Exception, SystemExit) as error:  # any constructor of any package can fail in its own way
+        raise UserError(f"{spec.id}: the environment could not be made ({reason(error)}).") from error
     return GuardedEnv(env, spec.id)
 
 
@@ -170,15 +172,17 @@ def import_module(name: str) -> None:
             if "" not in sys.path and str(Path.cwd()) not in sys.path:
                 sys.path.insert(0, str(Path.cwd()))
             importlib.import_module(name)
-    except Exception as error:  # the user's own code can fail in any way
-        raise UserError(f"--import {name}: {type(error).__name__}: {error}.") from error
+    except (Exception, SystemExit) as error:  # the user's own code can fail in any way
+        if name.endswith(".py"):
+            sys.modules.pop(Path(name).stem, None)  # half a module must not be found again
+        raise UserError(f"--import {name}: {reason(error)}.") from error
 
 
 def parse_kwargs(text: str) -> dict[str, Any]:
     """Read `--env-kwargs`: a JSON object."""
     try:
         data = json.loads(text or "{}")
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"--env-kwargs is not JSON ({error}); write it like '{{\"forward_reward_weight\": 2.0}}'.") from error
     if not isinstance(data, dict):
         raise UserError("--env-kwargs must be a JSON object, like '{\"forward_reward_weight\": 2.0}'.")

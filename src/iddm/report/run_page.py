@@ -1,14 +1,16 @@
 """A run set beside random actions and the expert: a table for the terminal, and one self-contained page."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import rich.table
 from rich.console import Console
 
 from iddm.bundled import bundled_expert
-from iddm.envs.spec import EnvSpec
+from iddm.envs.spec import EnvSpec, MakeEnv
 from iddm.errors import UserError
 from iddm.evaluation import Evaluation, env_of, evaluate
 from iddm.report.html_page import fold, html_page, section
@@ -31,22 +33,29 @@ class Row:
     """Of the way from random actions to the expert."""
 
 
-def report_run(path: str | Path, out: str | Path, episodes: int, console: Console) -> list[Row]:
+def report_run(
+    path: str | Path,
+    out: str | Path,
+    episodes: int,
+    console: Console,
+    env: str | MakeEnv | None = None,
+    env_kwargs: Mapping[str, Any] | None = None,
+) -> list[Row]:
     """Evaluate a run beside random actions and its expert, print the table, and write the page."""
     run = Run.open(path)
     if not run.finished:
         raise UserError(f"{path}: the run is not finished; continue it with: iddm train --resume {path}")
-    rows = compare(run, episodes)
+    rows = compare(run, episodes, env, env_kwargs)
     console.print(_for_terminal(f"{run.config.env}: the environment's own return", _table(rows)))
     write_whole(Path(out), page(run, rows))
     console.print(f"Page: {out}", highlight=False)
     return rows
 
 
-def compare(run: Run, episodes: int) -> list[Row]:
+def compare(run: Run, episodes: int, env: str | MakeEnv | None = None, env_kwargs: Mapping[str, Any] | None = None) -> list[Row]:
     """Random actions, the learned policy, and the expert that the run imitated, all in the run's own environment."""
     policy = run.policy
-    spec = env_of(policy)
+    spec = env_of(policy).own(env, env_kwargs)
     random = evaluate("random", env=spec, episodes=episodes)
     imitator = evaluate(policy, env=spec, episodes=episodes)
     expert = _expert(run, spec, episodes)

@@ -36,6 +36,12 @@ class DemosRecord:
     column_mean: tuple[float, ...]
     column_std: tuple[float, ...]
 
+    def __post_init__(self) -> None:
+        if not len(self.columns) == len(self.column_mean) == len(self.column_std) or min(self.columns, default=0) < 0:
+            raise ValueError("its columns do not fit their means and deviations")
+        if self.returns is not None and not self.returns:
+            raise ValueError("it has no returns")
+
     @property
     def bundled_task(self) -> str | None:
         """The task whose bundled expert the run imitates; None for other demonstrations."""

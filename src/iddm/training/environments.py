@@ -45,7 +45,8 @@ class Environments:
         seed = int(np.random.SeedSequence([config.seed, iteration]).generate_state(1)[0] >> 2)
         env = make_vector(self._setup.spec, self._schedule.num_envs, seed, config.backend, self._setup.reference)
         first_lengths = staggered(self._schedule.num_envs, self._setup.spec.max_episode_steps)
-        self._collector = Collector(env, self._setup.shape.action_space, self._setup.agent_lags, first_lengths)
+        space, lags = self._setup.shape.action_space, self._setup.agent_lags
+        self._collector = Collector(env, space, lags, first_lengths, self._setup.spec.id)
         self._actions = []
         self.started_at = iteration
 

@@ -21,6 +21,7 @@ from iddm.policy import Policy
 from iddm.rewards.expert import Expert
 from iddm.training.checkpoints import Checkpoint
 from iddm.training.environments import Environments
+from iddm.training.finite import check_before_saving, stop_if_not_finite, telling_what_is_kept
 from iddm.training.run_dir import Run
 from iddm.training.setup import Setup
 from iddm.utils.compiled import keep_compiled_code
@@ -34,10 +35,6 @@ OnIteration = Callable[[dict[str, float], Callable[[], Policy]], None]
 
 class Interrupted(Exception):
     """Training stopped at the user's wish; a checkpoint is on disk."""
-
-
-class Diverged(UserError):
-    """A loss, reward or parameter became non-finite."""
 
 
 # Learner and problem are values, so one compiled program serves every run with the same settings.
@@ -105,6 +102,7 @@ def learn(
     def save(iteration: int) -> None:
         nonlocal replay
         arrays = to_arrays(state)
+        check_before_saving(arrays, run)
         if buffer is not None:
             replay = run.replay_file.append(buffer.take_unsaved(), replay)
             arrays |= to_arrays(buffer.statistics, "replay")
@@ -120,7 +118,8 @@ def learn(
         for iteration in range(first, schedule.num_iterations):
             if iteration % save_every == 0 and iteration != first:
                 save(iteration)
-            state, metrics, returns = train_iteration(setup, environments, state, iteration, buffer)
+            with telling_what_is_kept(run):
+                state, metrics, returns = train_iteration(setup, environments, state, iteration, buffer)
             row = as_row(iteration + 1, schedule.steps_after(iteration + 1), time.perf_counter() - began, returns, metrics)
             stop_if_not_finite(row, run)
             run.metrics_file.append(row)
@@ -135,6 +134,7 @@ def learn(
                 raise Interrupted(f"Stopped at {unit[:-1]} {row[unit]:.0f}. Continue with: iddm train --resume {run.path}")
     if environments is not None:
         environments.close()
+    check_before_saving(to_arrays(state), run)
     policy().save(run.policy_path)
 
 
@@ -167,17 +167,6 @@ def from_arrays(template: PyTree, arrays: dict[str, np.ndarray], prefix: str = "
         return jnp.asarray(arrays[name], leaf.dtype)
 
     return jax.tree_util.tree_map_with_path(restore, template)
-
-
-def stop_if_not_finite(row: dict[str, float], run: Run) -> None:
-    """Take the finiteness flags out of the row; raise where one is down."""
-    flags = {key.removeprefix("finite/"): row.pop(key) for key in list(row) if key.startswith("finite/")}
-    bad = [name for name, ok in flags.items() if not ok]
-    if bad:
-        raise Diverged(
-            f"{run.path}: {bad[0]} became non-finite at step {row['steps']:.0f}; the last good checkpoint stays. "
-            f"Lower the learning rate of {bad[0]}, or its weight."
-        )
 
 
 @contextmanager

@@ -17,13 +17,15 @@ from pathlib import Path
 import msgspec
 
 from iddm.config import Config
+from iddm.envs.spec import parse_kwargs
+from iddm.envs.stored import StoredEnv
 from iddm.errors import UserError
 from iddm.policy import Policy, load_policy
 from iddm.training.checkpoints import Checkpoints
 from iddm.training.demonstrations import DemosRecord
 from iddm.training.metrics_file import MetricsFile
 from iddm.training.replay_file import ReplayFile
-from iddm.utils.files import write_whole
+from iddm.utils.files import is_leftover, write_whole
 from iddm.utils.locks import locked
 
 
@@ -41,6 +43,7 @@ class Run:
         run._refuse_if_used()
         with run.locked():
             run._refuse_if_used()  # another process may have been first
+            run.remove_leftovers()
             if demos is not None:
                 write_whole(run.path / "demos.json", msgspec.json.format(msgspec.json.encode(demos)))
             write_whole(run.path / "config.json", config.to_json())
@@ -48,9 +51,23 @@ class Run:
 
     def _refuse_if_used(self) -> None:
         path = self.path
-        if path.exists() and (not path.is_dir() or any(p.name != ".lock" for p in path.iterdir())):
+        if path.exists() and (not path.is_dir() or not self._is_fresh()):
             held = "another run" if (path / "config.json").exists() else "other files"
             raise UserError(f"{path} holds {held}; choose another --out, or continue a run with --resume {path}.")
+
+    def _is_fresh(self) -> bool:
+        """Whether nothing is here, or only what a run leaves that was killed before it wrote its config."""
+        found = {path.name for path in self.path.iterdir() if not is_leftover(path)} - {".lock"}
+        try:
+            return not found or (found == {"demos.json"} and Run(self.path).demos is not None)
+        except UserError:
+            return False
+
+    def remove_leftovers(self) -> None:
+        """Remove what a killed process had begun to write."""
+        for folder in (self.path, self.checkpoints.folder):
+            for path in filter(is_leftover, folder.glob(".*")):
+                path.unlink(missing_ok=True)
 
     @staticmethod
     def open(path: str | Path) -> "Run":
@@ -64,6 +81,16 @@ class Run:
     def config(self) -> Config:
         return Config.from_json(self._read("config.json"), str(self.path / "config.json"))
 
+    @property
+    def stored_env(self) -> StoredEnv:
+        """The environment that the config names."""
+        config = self.config
+        try:
+            kwargs = parse_kwargs(config.env_kwargs)
+        except UserError as error:
+            raise UserError(f"{self.path / 'config.json'}: {error}") from error
+        return StoredEnv(config.env, config.max_episode_steps, kwargs, str(self.path))
+
     @cached_property
     def demos(self) -> DemosRecord | None:
         """What the run says of its demonstrations; None where its method needs none."""
@@ -71,7 +98,7 @@ class Run:
             return None
         try:
             return msgspec.json.decode(self._read("demos.json"), type=DemosRecord)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, RecursionError) as error:
             raise UserError(f"{self.path / 'demos.json'}: not the record of a run's demonstrations ({error}).") from error
 
     def _read(self, name: str) -> str:

@@ -28,7 +28,7 @@ class Setup:
     demonstrations: Demonstrations | None
 
     @staticmethod
-    def prepare(config: Config, demos: Demos | None = None, make: MakeEnv | None = None) -> "Setup":
+    def prepare(config: Config, demos: Demos | None = None, make: MakeEnv | EnvSpec | None = None) -> "Setup":
         spec = resolve(make or config.env, config.max_episode_steps, parse_kwargs(config.env_kwargs))
         shape = shape_of(spec)
         choose_backend(spec, config.backend)

@@ -1,13 +1,14 @@
 """Begin, continue or complete a run."""
 
 import dataclasses
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from iddm.config import Config, configure, default_config
 from iddm.demos import Demos
-from iddm.envs.spec import MakeEnv, resolve
+from iddm.envs.spec import MakeEnv, parse_kwargs, resolve
 from iddm.errors import UserError
 from iddm.training.loop import OnIteration, OnRow, learn
 from iddm.training.run_dir import Run
@@ -58,16 +59,26 @@ def start(
     return run
 
 
-def resume(path: str | Path, show: Show = _SILENT, demos: Demos | None = None, make: MakeEnv | None = None) -> Run:
-    """Continue a run from its last checkpoint, to the bit as if it had never stopped."""
+def resume(
+    path: str | Path,
+    show: Show = _SILENT,
+    demos: Demos | None = None,
+    make: str | MakeEnv | None = None,
+    env_kwargs: Mapping[str, Any] | None = None,
+) -> Run:
+    """Continue a run from its last checkpoint, to the bit as if it had never stopped.
+
+    `make` and `env_kwargs` say again what a file cannot: the function that makes the environment, and its options.
+    """
     run = Run.open(path)
     if run.finished:
         return run
-    setup = Setup.prepare(run.config, demos, make)
+    setup = Setup.prepare(run.config, demos, run.stored_env.own(make, env_kwargs))
     begun_with, found = run.demos, setup.demos_record
     if (begun_with and begun_with.sha256) != (found and found.sha256):
         raise UserError(f"{path}: the demonstrations ({found and found.source}) are not those that the run began with.")
     with run.locked(), show as on_row:
+        run.remove_leftovers()
         learn(setup, run, run.checkpoints.load(), on_row)
     return run
 
@@ -78,7 +89,7 @@ def finish(config: Config, out: str | Path, demos: Demos | None = None) -> Run:
         return start(config, out, demos=demos)
     if Run.open(out).config != config:
         raise UserError(f"{out} holds a run with other settings; remove it, or choose another directory.")
-    return resume(out, demos=demos)
+    return resume(out, demos=demos, make=config.env, env_kwargs=parse_kwargs(config.env_kwargs))
 
 
 def default_directory(config: Config) -> Path:

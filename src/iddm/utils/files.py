@@ -3,6 +3,7 @@
 import csv
 import io
 import os
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
@@ -30,6 +31,11 @@ def write_whole(path: Path, content: bytes | str) -> None:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
         raise UserError(f"{path}: could not be written ({error.strerror or error}).") from error
+
+
+def is_leftover(path: Path) -> bool:
+    """Whether this is half a file, which `write_whole` had no time to rename before its process was killed."""
+    return re.fullmatch(r"\..+\.\d+\.tmp", path.name) is not None
 
 
 def append_text(path: Path, text: str) -> None:

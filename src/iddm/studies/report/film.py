@@ -77,7 +77,7 @@ def frames_of(policy: Policy) -> list[np.ndarray]:
     """Pictures from the first seconds of an evaluation episode; of an episode that ends sooner, fewer."""
     import gymnasium as gym
 
-    spec = env_of(policy)
+    spec = env_of(policy).own()
     mujoco = "mujoco" in str(gym.spec(spec.id).entry_point)
     view: dict[str, Any] = (
         {"width": WIDTH, "height": HEIGHT, "camera_name": "track"} if mujoco else {}
