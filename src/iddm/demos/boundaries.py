@@ -1,6 +1,6 @@
 """Jumps inside an episode: where a boundary between episodes was lost, the state falls back to a start.
 
-The numbers were chosen on the 14 recordings that tests/test_second_look.py then checks: with their episodes run together, every
+The numbers were chosen on the 14 recordings that tests/test_oddities.py then checks: with their episodes run together, every
 boundary after an episode longer than `SETTLED` is found and nothing else; as they are, nothing is. Other tasks were not tried.
 """
 
