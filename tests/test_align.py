@@ -65,7 +65,7 @@ def test_the_experts_past_is_that_of_its_episode() -> None:
 def test_where_agent_and_expert_move_alike_every_pair_of_the_expert_is_one_of_the_agents(stride: str) -> None:
     ratio = parse_stride(stride)
     path = np.cumsum(np.random.default_rng(0).normal(size=(20 * ratio.numerator * ratio.denominator + 1, 1)), axis=0)
-    agent = Demos((path[:: ratio.denominator],))  # a row an environment step
+    agent = Demos((path[:: ratio.denominator],))  # one row per environment step
     expert = Demos((path[:: ratio.numerator],))  # a row every `stride` steps
     view = View(agent_lag=ratio.numerator, expert_lag=ratio.denominator)
 
@@ -101,7 +101,12 @@ def test_columns_are_chosen_by_index_range_and_name() -> None:
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("z", "'z' is no column of it; there are x, y"), ("4", "choose some of 0 to 1"), ("0,0", "each once"), ("", "choose some")],
+    [
+        ("z", "'z' is not a column of it; there are x, y"),
+        ("4", "choose some of 0 to 1"),
+        ("0,0", "each once"),
+        ("", "choose some"),
+    ],
 )
 def test_a_wrong_column_says_which_there_are(text: str, words: str) -> None:
     with pytest.raises(UserError, match=words):
@@ -154,7 +159,7 @@ def test_slower_demonstrations_and_longer_windows_train_and_resume_to_the_same_b
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (["--columns", "height"], "'height' is no column of CartPole-v1"),
+        (["--columns", "height"], "'height' is not a column of CartPole-v1"),
         (["--columns", "0:3"], "there are 2 columns; with --columns 0:3"),
         (["--demo-columns", "7"], "choose some of 0 to 1"),
         (["--stride", "x"], "environment steps between two rows"),

@@ -136,7 +136,7 @@ def test_bundled_expert_records_demonstrations_by_flag(tmp_path: Path, capsys) -
     assert iddm.load_demos(out).num_episodes == 1
     for wrong in ([], ["Hopper", "--expert", "Hopper"]):
         assert main(["demos", *wrong, "--out", str(tmp_path / "none.npz")]) == 2
-        assert "Say who acts" in capsys.readouterr().err
+        assert "Name one policy to record" in capsys.readouterr().err
     assert main(["demos", "--expert", "Pendulum-v1", "--out", str(tmp_path / "none.npz")]) == 2
     assert "no bundled expert" in capsys.readouterr().err
 

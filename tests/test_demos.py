@@ -310,7 +310,7 @@ BAD_ARRAYS = {
     ),
     "lengths beside three dimensions": (
         {"observations": np.ones((2, 3, 4)), "episode_lengths": np.array([2, 2])},
-        "cannot stand with",
+        "cannot be combined with",
     ),
     "fewer actions": ({**SOUND, "actions": np.ones((15, 2))}, "'actions' has shape (15, 2)"),
     "actions of no dimension": ({**SOUND, "actions": np.array(1.0)}, "'actions' has shape ()"),
@@ -473,8 +473,8 @@ def test_inspection_finds_copies_short_episodes_and_states_that_stand_still():
     moving = np.random.default_rng(0).normal(size=(20, 2))
     still = np.concatenate([moving[:3], moving[2:3]])
     sentences = " ".join(f.sentence for f in inspect_demos(Demos((moving, moving, still))).findings)
-    assert "Copies of another: 1 of 3" in sentences
-    assert "Shorter than half of the longest: 1 of 3" in sentences
+    assert "1 of 3 episodes are copies of others" in sentences
+    assert "1 of 3 episodes are shorter than half of the longest" in sentences
     assert "no column changes" in sentences
 
 
@@ -492,7 +492,7 @@ def test_ant_of_27_columns_is_told_how_to_make_the_environment():
     [
         (EnvSizes("Hopper-v5", 4, 1000, 2), None, ""),
         (EnvSizes("Hopper-v4", 4, 1000, 2), "note", "recorded on Hopper-v5"),
-        (EnvSizes("my/Walker2d-v5", 4, 1000, 2), "warning", "which is not my/Walker2d-v5"),
+        (EnvSizes("my/Walker2d-v5", 4, 1000, 2), "warning", "not on my/Walker2d-v5"),
         (EnvSizes("Hopper-v5", 4, 7, 2), "warning", "longest episode has 8 steps"),
         (EnvSizes("Hopper-v5", 4, None, 3), "warning", "actions are 2 wide"),
         (EnvSizes("Hopper-v5", 11), "error", "4 columns, but an observation of Hopper-v5 has 11"),

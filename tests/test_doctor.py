@@ -29,14 +29,14 @@ def sound(cartpole_demos: Demos, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 @pytest.fixture
 def altered(sound: Path, tmp_path: Path) -> Callable[..., Path]:
-    """The sound run with other figures in its record."""
+    """The sound run with other metrics in its record."""
 
-    def alter(**figures: float) -> Path:
+    def alter(**metrics: float) -> Path:
         run = tmp_path / "altered"
         shutil.copytree(sound, run)
         with open(run / "metrics.csv", newline="") as file:
             rows = list(csv.DictReader(file))
-        changes = {name.replace("__", "/"): str(value) for name, value in figures.items()}
+        changes = {name.replace("__", "/"): str(value) for name, value in metrics.items()}
         with open(run / "metrics.csv", "w", newline="") as file:
             writer = csv.DictWriter(file, rows[0])
             writer.writeheader()
@@ -96,7 +96,7 @@ def test_a_diverging_estimate_of_information_is_found(hopper_demos: Demos, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("figures", "words"),
+    ("metrics", "words"),
     [
         ({"ppo__entropy": 1e-4}, ["The policy's entropy has collapsed: 0.00 nats", "--entropy.weight"]),
         ({"adversarial__reward_std": 1e-6}, ["The reward is constant", "--adversarial.reward-form logit"]),
@@ -107,15 +107,15 @@ def test_a_diverging_estimate_of_information_is_found(hopper_demos: Demos, tmp_p
         ({"adversarial__expert_accuracy": 0.99, "adversarial__agent_accuracy": 1.0}, ["saturated: right on 99.0%"]),
     ],
 )
-def test_each_figure_that_tells_of_trouble_is_read(figures: dict[str, float], words: list[str], altered) -> None:
-    text = said(altered(**figures))
+def test_each_metric_that_shows_trouble_is_read(metrics: dict[str, float], words: list[str], altered) -> None:
+    text = said(altered(**metrics))
     for part in words:
         assert part in text
 
 
 def test_returns_below_a_control_are_found(altered, sound: Path) -> None:
     text = said(altered(episode_return=9.0), control=sound)
-    assert f"The agent earns 9.0 an episode, less than the control run {sound}" in text
+    assert f"The agent earns 9.0 per episode, less than the control run {sound}" in text
 
 
 def test_an_unfinished_run_and_one_without_metrics_are_told(altered) -> None:

@@ -38,7 +38,7 @@ def assert_complete(demos: Demos) -> None:
 
 
 def assert_without_last(demos: Demos) -> None:
-    """T rows an episode give T-1 transitions, and a note."""
+    """T rows per episode give T-1 transitions, and a note."""
     np.testing.assert_array_equal(demos.flat()[0], np.concatenate([o[:-1] for o in OBS]))
     np.testing.assert_array_equal(demos.flat_actions(), np.concatenate([a[:-1] for a in ACTS]))
     assert "last successor is missing" in demos.metadata["note_rows"]
@@ -118,7 +118,7 @@ def test_an_imitation_folder_is_read_and_its_infos_are_not(tmp_path: Path) -> No
 
 
 def write_imitation_folder(folder: Path) -> Path:
-    """The same layout by pyarrow: a stream of a row an episode."""
+    """The same layout by pyarrow: a stream of one row per episode."""
     folder.mkdir()
     table = pa.table({"obs": [o.tolist() for o in OBS], "acts": [a.tolist() for a in ACTS], "infos": ["[]"] * 3})
     with pa.OSFile(str(folder / "data-00000-of-00001.arrow"), "wb") as file, pa.ipc.new_stream(file, table.schema) as writer:

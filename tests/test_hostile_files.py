@@ -210,7 +210,7 @@ def test_a_reader_that_breaks_down_or_stalls_is_one_sentence_and_the_next_file_i
     assert helper.read(path).num_episodes == 3
     monkeypatch.setattr(reader_process, "_START", "import os; os.abort()")
     helper.close()
-    with pytest.raises(UserError, match="its reader broke down"):
+    with pytest.raises(UserError, match="its reader crashed"):
         helper.read(path)
     monkeypatch.setattr(reader_process, "_START", "import time; time.sleep(60)")
     monkeypatch.setattr(reader_process, "PATIENCE", 0.2)

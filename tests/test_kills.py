@@ -30,6 +30,7 @@ SMALL: dict[str, Any] = {
     "batch_size": 64,
     "epochs": 2,
     "restart_every": 3,
+    "random_steps": 64,
 }
 """Settings that make iterations short, for the learners that have them."""
 EPOCHS = {"cloning": 600}
@@ -45,6 +46,10 @@ class Kills(NamedTuple):
     """Runs that ended on their own between kills, each with the right bytes."""
 
 
+ELSEWHERE = {"sac": ["InvertedPendulum", "--method", "gaifo", "--learner", "sac", "--inverse.hidden", "8"]}
+"""A learner of continuous actions needs another task, and its bundled demonstrations."""
+
+
 def method_of(learner: str) -> str:
     return next(name for name, method in TUNED.items() if method.learner.name == learner)
 
@@ -54,8 +59,8 @@ def flags_of(learner: str, demos: Path) -> list[str]:
     settings = {f.name: SMALL[f.name] for f in fields(LEARNERS[learner]) if f.name in SMALL}  # pyright: ignore[reportArgumentType]
     settings |= {"epochs": EPOCHS[learner]} if learner in EPOCHS else {}
     own = [part for name, value in settings.items() for part in (f"--{name.replace('_', '-')}", str(value))]
-    run = ["CartPole", "--method", method_of(learner), "--demos", str(demos), "--steps", "1920", "--checkpoint-every", "1"]
-    return [*run, *own]
+    task = ELSEWHERE.get(learner) or ["CartPole", "--method", method_of(learner), "--demos", str(demos)]
+    return [*task, "--steps", "1920", "--checkpoint-every", "1", *own]
 
 
 def kill_again_and_again(learner: str, demos: Path, folder: Path, count: int, seed: int) -> Kills:

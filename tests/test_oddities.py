@@ -109,7 +109,7 @@ SPECIAL = {
     "opolo/Ant": ["last successor is missing", "Contact-force columns", "Ant-v2"],
     "opolo/Ant_ret1150": ["Doing nothing earns", "last successor is missing"],
     "opolo/Walker2d": ["last successor is missing", "Time-feature column dropped"],
-    "stable_baselines2/CartPole": ["last successor is missing", "returns reach from 27 to 500"],
+    "stable_baselines2/CartPole": ["last successor is missing", "returns range from 27 to 500"],
     "tonic/InvertedDoublePendulum_ppo": ["v4 has 2 further columns that are always zero"],
 }
 

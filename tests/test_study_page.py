@@ -146,7 +146,7 @@ def test_demonstrations_are_compared_on_the_tasks_that_have_several_amounts() ->
 
 def test_report_tells_runs_and_studies_apart(tmp_path: Path, capsys) -> None:
     assert main(["report", str(tmp_path)]) == 2
-    assert "no run here (no config.json), nor results of studies (no runs.csv)" in capsys.readouterr().err
+    assert "no run here (no config.json), and no results of studies (no runs.csv)" in capsys.readouterr().err
     (tmp_path / "config.json").write_text("{}")
     assert main(["report", str(tmp_path), "--docs"]) == 2
     assert "--docs and --film are for results of studies" in capsys.readouterr().err

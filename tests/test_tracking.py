@@ -134,7 +134,7 @@ def test_reference_starts_resume_exactly_and_say_where_they_cannot_be(hopper_dem
     assert (run.path / "policy.safetensors").read_bytes() == (whole.path / "policy.safetensors").read_bytes()
     with pytest.raises(UserError, match="EnvPool cannot start episodes from demonstrated states"):
         train("Hopper-v5", hopper_demos, "deepmimic", tmp_path / "no", backend="envpool", **settings)
-    with pytest.raises(UserError, match="cannot be put there"):
+    with pytest.raises(UserError, match="cannot be set to them"):
         make_vector(resolve("InvertedDoublePendulum-v5"), 1, 0, "auto", np.zeros((5, 9), np.float32))
     assert not (tmp_path / "no").exists()
 

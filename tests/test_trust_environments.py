@@ -154,7 +154,7 @@ def test_unusual_but_clear_returns_are_taken(where: Callable[[Any], None]) -> No
 
 @pytest.mark.parametrize("where", [in_evaluation, in_a_vector])
 def test_a_close_that_raises_is_told_and_the_result_stands(where: Callable[[Any], None]) -> None:
-    with pytest.warns(UserNotice, match="maker: `close` raised ZeroDivisionError: the pole; everything else went on"):
+    with pytest.warns(UserNotice, match="maker: `close` raised ZeroDivisionError: the pole; nothing else was affected"):
         where(maker_of({"close": boom}))
 
 
@@ -197,7 +197,8 @@ def test_the_command_line_shows_a_sentence_and_the_traceback_on_request(tmp_path
         assert done.returncode == 2
         lines = done.stderr.splitlines()
         assert (
-            lines[0] == "iddm: mine:broken: `close` raised ZeroDivisionError: the pole; everything else went on." or wanted == "1"
+            lines[0] == "iddm: mine:broken: `close` raised ZeroDivisionError: the pole; nothing else was affected."
+            or wanted == "1"
         )
         assert lines[-1].startswith("iddm: mine:broken: `step` number 3 of the episode raised ZeroDivisionError: the pole")
         assert (len(lines) == 2) == (wanted == "0")

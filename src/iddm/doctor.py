@@ -16,7 +16,7 @@ from iddm.evaluation import sample_env
 from iddm.training.run_dir import Run
 
 RIGHT = 0.98
-"""A discriminator that is right this often on both sides has nothing left to teach."""
+"""A discriminator that is right this often on both sides gives a reward that teaches nothing."""
 NARROW = -2.0
 """Entropy of one action component, in nats, below which a Gaussian explores nothing: a deviation of 0.03 of [-1, 1]."""
 TOO_MUCH_INFORMATION = 30.0
@@ -75,7 +75,7 @@ def unfinished(patient: Patient) -> str | None:
         return None
     return (
         f"The run stopped at step {steps:,.0f} of {config.steps:,}. If it said that something became non-finite, lower "
-        f"that part's learning rate and start anew; else continue it with: iddm train --resume {patient.run.path}"
+        f"that part's learning rate and start a new run; otherwise continue it with: iddm train --resume {patient.run.path}"
     )
 
 
@@ -85,8 +85,8 @@ def saturated_discriminator(patient: Patient) -> str | None:
         return None
     return (
         f"The discriminator is saturated: right on {expert:.1%} of the expert's and {agent:.1%} of the agent's transitions, so "
-        "its reward hardly says what would be better. Look at the demonstrations beside the environment (iddm inspect FILE --env "
-        "ENV): one column may give the agent away. Then raise --adversarial.gradient-penalty, or lower --adversarial.updates."
+        "its reward hardly tells better actions from worse. Compare the demonstrations with the environment (iddm inspect FILE "
+        "--env ENV): a column may give the agent away. Then raise --adversarial.gradient-penalty or lower --adversarial.updates."
     )
 
 
@@ -101,9 +101,8 @@ def blind_discriminator(patient: Patient) -> str | None:
 
 
 def constant_reward(patient: Patient) -> str | None:
-    paid = {name: patient.last(f"{name}/reward_std") for name in patient.run.config.terms if patient.has(f"{name}/reward_std")}
-    told = {name: std for name, std in paid.items() if name in ("adversarial", "environment")}
-    for name, std in told.items():
+    for name in ("adversarial", "environment"):
+        std = patient.last(f"{name}/reward_std")
         if std < 1e-3:
             return (
                 f"The reward is constant: {name} gives every step {patient.last(f'{name}/reward'):.3g} within ±{std:.1g}, "
@@ -118,13 +117,13 @@ def constant_reward(patient: Patient) -> str | None:
 
 
 def drowned_imitation(patient: Patient) -> str | None:
-    told = patient.last("adversarial/reward_std")
+    imitation = patient.last("adversarial/reward_std")
     for name in ("mi", "entropy"):
         other = patient.last(f"{name}/reward_std")
-        if told > 1e-3 and other > 2 * told:
+        if imitation > 1e-3 and other > 2 * imitation:
             return (
                 f"The term {name} drowns the imitation: its reward varies by {other:.2g} from step to step, the "
-                f"discriminator's by {told:.2g}. Lower --{name}.weight."
+                f"discriminator's by {imitation:.2g}. Lower --{name}.weight."
             )
     return None
 
@@ -153,8 +152,8 @@ def collapsed_entropy(patient: Patient) -> str | None:
     if not entropy < limit:
         return None
     return (
-        f"The policy's entropy has collapsed: {entropy:.2f} nats ({patient.rows[0]['ppo/entropy']:.2f} at first), so it tries "
-        "nothing new. Raise --entropy.weight (methods iddm and gail) or --log-std-init, or lower --ppo.learning-rate."
+        f"The policy's entropy has collapsed: {entropy:.2f} nats ({patient.rows[0]['ppo/entropy']:.2f} at first), so it does "
+        "not explore. Raise --entropy.weight (methods iddm and gail) or --log-std-init, or lower --learning-rate."
     )
 
 
@@ -169,8 +168,8 @@ def below_control(patient: Patient) -> str | None:
     if not earned < other:
         return None
     return (
-        f"The agent earns {earned:,.1f} an episode, less than {who} ({other:,.1f}): the demonstrations have not helped so far. "
-        "Train longer (--steps), and see what else is said here."
+        f"The agent earns {earned:,.1f} per episode, less than {who} ({other:,.1f}): the demonstrations have not helped so far. "
+        "Train longer (--steps), and see the other findings."
     )
 
 
@@ -190,7 +189,7 @@ def far_from_demonstrations(patient: Patient) -> str | None:
     return (
         f"The agent's states are far from the demonstrations' in {ranges(sorted(odd))}: column {columns[worst]} is "
         f"{mean[worst]:.3g} ± {std[worst]:.2g} here and {their_mean[worst]:.3g} ± {their_std[worst]:.2g} there. If the "
-        "units or the environment differ, mend that (iddm inspect); if a column cannot be reached, leave it out with --columns."
+        "units or the environment differ, fix that (iddm inspect); if a column cannot be reached, leave it out with --columns."
     )
 
 

@@ -18,7 +18,7 @@ class UserNotice(UserWarning):
 
 
 def warn_user(sentence: str) -> None:
-    """Tell the user once, and go on."""
+    """Warn the user once, and continue."""
     warnings.warn(sentence, UserNotice, stacklevel=3)
 
 
@@ -41,7 +41,7 @@ def plain_notices() -> Iterator[None]:
 
 
 def print_error(error: UserError) -> None:
-    """One line on stderr; with IDDM_TRACEBACK=1, first where it comes from, in the user's own code too."""
+    """One line on stderr; with IDDM_TRACEBACK=1 the traceback first, which may lead into the user's own code."""
     if os.environ.get("IDDM_TRACEBACK", "0") not in ("", "0"):
         traceback.print_exception(error)
     print(f"iddm: {error}", file=sys.stderr)

@@ -18,7 +18,7 @@ from iddm.policy.from_sb3 import load_sb3
 EVALUATION_SEED = 1_000_000
 """First seed of evaluation episodes; training draws its seeds from elsewhere."""
 ENDLESS = 100_000
-"""Steps after which an episode without a time limit is taken to be one that never ends."""
+"""An episode without a time limit that is longer than this is taken to never end."""
 
 Act = Callable[[np.ndarray], np.ndarray]
 
@@ -124,7 +124,7 @@ def evaluate(
 ) -> Evaluation:
     """Mean-action returns of a policy (or of "random" actions) in its own environment, or in `env` with `env_kwargs`."""
     if isinstance(policy, str) and policy != "random":
-        raise UserError(f"evaluate takes a policy or 'random', and got '{policy}'; read a file with iddm.load_policy.")
+        raise UserError(f"evaluate takes a policy or 'random', not '{policy}'; read a file with iddm.load_policy.")
     if max_episode_steps is not None and max_episode_steps < 1:
         raise UserError(f"max_episode_steps is {max_episode_steps}; a time limit is at least 1 step.")
     if isinstance(policy, str):
@@ -151,7 +151,7 @@ def _random_actions(spec: EnvSpec, seed: int) -> Act:
 
 
 def sample_env(spec: EnvSpec, seed: int = EVALUATION_SEED) -> EnvSample:
-    """A few short random episodes and one of zero actions, for a look at demonstrations beside them."""
+    """A few short random episodes and one of zero actions, to compare demonstrations with."""
     short = replace(spec, max_episode_steps=min(spec.max_episode_steps or 200, 200))
     rows = np.concatenate([e.observations for e in run_episodes(_random_actions(short, seed), short, 5, seed)])
     idle_return = None

@@ -1,4 +1,4 @@
-"""The tasks that we know by name: the paper's six and two more, with all that is particular to each."""
+"""The tasks known by name: the paper's six and two more, each with everything that is specific to it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ class Task:
     study_steps: int = 1_000_000
     """Environment steps of every method in the studies."""
     imitation: Mapping[str, Any] = field(default_factory=dict)
-    """Settings of whichever method imitates on this task, where they differ from the method's (docs/methods/iddm.md)."""
+    """Settings of every imitation method on this task, where they differ from the method's own (docs/methods/iddm.md)."""
     expert: Mapping[str, Any] = field(default_factory=dict)
     """Settings of its expert, where they differ from PPO's: `iddm expert TASK` starts from them."""
 

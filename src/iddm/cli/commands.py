@@ -49,7 +49,8 @@ def main(argv: list[str] | None = None) -> int:
             OUT.print(f"  iddm {name:<8} {(command.__doc__ or '').strip()}", highlight=False)
         OUT.print("\n`iddm COMMAND --help` explains each setting.", highlight=False)
         OUT.print(
-            "`--import MODULE` (or FILE.py), with any command, first imports what registers your environment.", highlight=False
+            "`--import MODULE` (or FILE.py), with any command, first imports the code that registers your environment.",
+            highlight=False,
         )
         OUT.print("`--traceback` (or IDDM_TRACEBACK=1) also shows where an error came from.", highlight=False)
         return 0 if args else 2

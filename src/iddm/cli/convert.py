@@ -11,7 +11,7 @@ from iddm.cli.console import OUT
 @dataclasses.dataclass(frozen=True)
 class _Convert:
     source: tyro.conf.Positional[Path]
-    """Demonstrations in any format that is read."""
+    """Demonstrations in any supported format."""
     out: tyro.conf.Positional[Path]
     """A name that ends in .npz, or a folder for a Minari dataset."""
 

@@ -43,9 +43,7 @@ def demos_command(args: list[str]) -> None:
 
     given = tyro.cli(_Demos, args=args, prog="iddm demos")
     if (given.policy is None) == (given.expert is None) or (given.sb3 and given.expert):
-        raise UserError(
-            "Say who acts: a run's directory, a policy file, --expert TASK, or --sb3 MODEL ENV, and only one of them."
-        )
+        raise UserError("Name one policy to record: a run's directory, a policy file, --expert TASK, or ENV with --sb3 MODEL.")
     if given.sb3 is not None and (given.env or given.env_kwargs):
         raise UserError("With --sb3 the environment is named in place of a policy: iddm demos ENV --sb3 MODEL.")
     if given.sb3 is not None and given.policy is not None:

@@ -8,7 +8,7 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-FIGURES = {
+METRICS = {
     "episode_return": "return (environment's own)",
     "adversarial/expert_accuracy": "discriminator right on expert",
     "adversarial/agent_accuracy": "discriminator right on agent",
@@ -70,7 +70,7 @@ class TrainingDisplay:
             self._console.print(self._line(shown, speed), highlight=False, soft_wrap=True)
 
     def _speed(self, row: dict[str, float]) -> float:
-        """Steps (or epochs) a second since the first row, which holds the compilation."""
+        """Steps (or epochs) per second since the first row, which includes compilation."""
         assert self._first is not None
         seconds = row["seconds"] - self._first["seconds"]
         return (row[self._unit] - self._first[self._unit]) / seconds if seconds > 0 else 0.0
@@ -79,24 +79,24 @@ class TrainingDisplay:
         table = Table.grid(padding=(0, 2))
         table.add_row(self._unit, f"{row[self._unit]:,.0f} of {self._total:,}")
         table.add_row(f"{self._unit}/s", f"{speed:,.0f}")
-        for key, label in FIGURES.items():
+        for key, label in METRICS.items():
             if key in row:
-                table.add_row(label, _figure(key, row[key]))
+                table.add_row(label, _number(key, row[key]))
         return table
 
     def _line(self, row: dict[str, float], speed: float) -> str:
         left = (self._total - row[self._unit]) / speed if speed else float("nan")
-        figures = "  ".join(f"{_short(key)} {_figure(key, row[key])}" for key in FIGURES if key in row)
-        return f"{self._unit[:-1]} {row[self._unit]:>9,.0f}  {speed:,.0f}/s  {left:.0f} s left  {figures}"
+        numbers = "  ".join(f"{_short(key)} {_number(key, row[key])}" for key in METRICS if key in row)
+        return f"{self._unit[:-1]} {row[self._unit]:>9,.0f}  {speed:,.0f}/s  {left:.0f} s left  {numbers}"
 
 
 def _short(key: str) -> str:
-    """The figure's own name, or all of it where two figures share one."""
+    """The last part of a metric's name, or all of it where two metrics share one."""
     last = key.split("/")[-1]
-    return last if sum(other.endswith(last) for other in FIGURES) == 1 else key
+    return last if sum(other.endswith(last) for other in METRICS) == 1 else key
 
 
-def _figure(key: str, x: float) -> str:
+def _number(key: str, x: float) -> str:
     if x != x:
         return "–"
     return f"{x:,.1f}" if key == "episode_return" else f"{x:.2f}"

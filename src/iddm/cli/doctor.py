@@ -22,7 +22,7 @@ class _Doctor:
 
 
 def doctor_command(args: list[str]) -> int:
-    """Say what is wrong with a run, the evidence, and the setting to change; exit code 1 where something is."""
+    """Say what is wrong with a run, with the evidence and the setting to change; exit code 1 if anything is."""
     from iddm.doctor import diagnose
 
     given = tyro.cli(_Doctor, args=args, prog="iddm doctor")

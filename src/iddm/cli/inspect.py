@@ -13,7 +13,7 @@ class _Inspect:
     file: tyro.conf.Positional[Path]
     """File of demonstrations."""
     env: str | None = None
-    """Environment that they are for."""
+    """Environment to compare them with."""
     env_kwargs: str = "{}"
     """Options of the environment, as a JSON object."""
     columns: str | None = None

@@ -17,17 +17,17 @@ class _Report:
     out: Path = Path("report.html")
     """Page to write."""
     episodes: int = 50
-    """Of a run: episodes of each evaluation."""
+    """For a run: episodes per evaluation."""
     docs: bool = False
-    """Of studies: also write their tables into docs/results.md and README.md of the current directory."""
+    """For studies: also write their tables into docs/results.md and README.md of the current directory."""
     film: bool = False
-    """Of studies: also show pictures of the experts and of what IDDM learned (takes time)."""
+    """For studies: also show pictures of the experts and of what IDDM learned (takes time)."""
     runs: Path = Path("runs/studies")
-    """Of studies: where the runs are, for --film."""
+    """For studies: directory of the runs, for --film."""
     env: str | None = None
-    """Of a run: the run's own environment again, where it is module:function: a file cannot name code."""
+    """For a run: its own environment again, where it is module:function, because a file cannot name code."""
     env_kwargs: str | None = None
-    """The options of that environment again, as a JSON object."""
+    """For a run: the options of that environment again, as a JSON object."""
 
 
 def report_command(args: list[str]) -> None:
@@ -39,7 +39,7 @@ def report_command(args: list[str]) -> None:
         report_studies(given.directory, given.out, OUT, given.docs, given.film, given.runs)
         return
     if not (given.directory / "config.json").is_file():
-        raise UserError(f"{given.directory}: there is no run here (no config.json), nor results of studies (no runs.csv).")
+        raise UserError(f"{given.directory}: there is no run here (no config.json), and no results of studies (no runs.csv).")
     if given.docs or given.film:
         raise UserError(f"{given.directory} is a run; --docs and --film are for results of studies.")
     from iddm.report.run_page import report_run

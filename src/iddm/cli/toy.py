@@ -19,7 +19,7 @@ class _Toy:
     workers: int | None = None
     """Number of processes in parallel; without it, one per core."""
     out: Path = Path("results/toy")
-    """Directory of the table and the figures."""
+    """Directory of the table and figures."""
     runs: Path = Path("runs/toy")
     """Directory of the runs; finished ones are not repeated."""
 

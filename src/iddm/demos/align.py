@@ -17,14 +17,14 @@ from iddm.envs.spaces import EnvSizes
 from iddm.errors import UserError
 
 MAX_LAG = 8
-"""A stride with larger numbers (a row is 16/15 of a step) is met by interpolation instead of by comparing distant states."""
+"""A stride with larger numbers (a row is 16/15 of a step) is handled by interpolation instead of by comparing distant states."""
 
 
 @dataclass(frozen=True)
 class View:
     """k states, each `agent_lag` environment steps (or `expert_lag` rows of the demonstrations) after the one before.
 
-    Where an episode is younger than that, its first state stands in, on both sides.
+    Before an episode is that old, its first state stands in for earlier ones, on both sides.
     """
 
     columns: tuple[int, ...] | None = None
@@ -54,7 +54,9 @@ class View:
 def make_view(columns: tuple[int, ...] | None, window: int, stride: Fraction) -> View:
     """`stride`: environment steps between two rows of the demonstrations."""
     if window < 2:
-        raise UserError(f"--window {window}: a discriminator needs at least 2 states; method gaifo-s shows it one.")
+        raise UserError(
+            f"--window {window}: a discriminator on transitions needs at least 2 states; for single states, use method gaifo-s."
+        )
     return View(columns, window, stride.numerator, stride.denominator)
 
 
@@ -102,7 +104,7 @@ def parse_columns(text: str, size: int, names: Sequence[str], whose: str) -> tup
             known = (
                 f"; there are {', '.join(names[:20])}" if names else ", whose columns have no names: give indices such as 0:8,11"
             )
-            raise UserError(f"'{part}' is no column of {whose}{known}.")
+            raise UserError(f"'{part}' is not a column of {whose}{known}.")
     if not chosen or max(chosen) >= size or len(set(chosen)) != len(chosen):
         raise UserError(f"Columns '{text}' of {whose}: choose some of 0 to {size - 1}, each once.")
     return tuple(chosen)

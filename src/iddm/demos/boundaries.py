@@ -1,6 +1,6 @@
-"""Jumps inside an episode: where a boundary between episodes was lost, the state falls back to a start.
+"""Jumps inside an episode: where a boundary between episodes was lost, the state jumps back to a start.
 
-The numbers were chosen on the 14 recordings that tests/test_second_look.py then checks: with their episodes run together, every
+The numbers were chosen on the 14 recordings that tests/test_oddities.py then checks: with their episodes run together, every
 boundary after an episode longer than `SETTLED` is found and nothing else; as they are, nothing is. Other tasks were not tried.
 """
 
@@ -8,11 +8,11 @@ import numpy as np
 from jaxtyping import Float32, Int64
 
 SETTLED = 40
-"""Rows after the start that are never a jump: there the state is near it anyway."""
+"""The first rows, which are never taken for a jump: there the state is near the start anyway."""
 FALL_BACK = 2.4
-"""A jump brings the state so many times nearer to the episode's first row in one step; dynamics, at most 2.1 times."""
+"""A jump brings the state this many times closer to the episode's first row in one step; dynamics, at most 2.1 times."""
 OUT_OF_QUIET = 20.0
-"""Or it is so many times larger than every one of the last `SETTLED` steps."""
+"""Or it is this many times larger than each of the last `SETTLED` steps."""
 
 
 def jumps(rows: Float32[np.ndarray, "rows obs"], std: Float32[np.ndarray, " obs"]) -> Int64[np.ndarray, " n"]:

@@ -1,7 +1,7 @@
 """Every array of a demonstration is checked here, once, whether it comes from a file or from a program.
 
-A sentence names the place by episode, column and row, all counted from 0 and the row within its episode.
-It does not name the file: `load_demos` puts that in front.
+An error names the place by episode, column and row, all counted from 0, the row within its episode.
+It does not name the file: `load_demos` adds that.
 """
 
 import json
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from iddm.errors import UserError
 
 MANY = 10_000
-"""Episodes from which on they are checked together."""
+"""From this many episodes on, they are checked all at once."""
 
 
 def check_observations(episodes: Iterable[ArrayLike]) -> tuple[Float32[np.ndarray, "_ obs"], ...]:
@@ -31,7 +31,7 @@ def check_observations(episodes: Iterable[ArrayLike]) -> tuple[Float32[np.ndarra
         if rows.ndim != 2:
             raise UserError(
                 f"episode {e} has {rows.ndim} dimension(s), shape {rows.shape}; "
-                "an episode is [rows, columns] with one flat observation a row"
+                "an episode is [rows, columns] with one flat observation per row"
             )
         if len(rows) == 0:
             raise UserError(f"episode {e} is empty; an episode needs at least two rows (a state and its successor)")
@@ -51,7 +51,7 @@ def check_observations(episodes: Iterable[ArrayLike]) -> tuple[Float32[np.ndarra
 
 
 def check_actions(actions: Iterable[ArrayLike] | None, observations: Sequence[np.ndarray]) -> tuple[np.ndarray, ...] | None:
-    """One action a transition: [T, A] float32, or [T] int64 where they are integers, one a step."""
+    """One action per transition: [T, A] float32, or [T] int64 for one integer per step."""
     if actions is None:
         return None
     actions = tuple(actions)
@@ -80,7 +80,7 @@ def check_actions(actions: Iterable[ArrayLike] | None, observations: Sequence[np
 
 
 def check_returns(returns: ArrayLike | None, num_episodes: int) -> Float64[np.ndarray, " episodes"] | None:
-    """One return an episode. Where any is unknown (NaN or infinite) there are none: half a list misleads."""
+    """One return per episode; None where any is unknown (NaN or infinite), because half a list misleads."""
     if returns is None:
         return None
     values = _frozen(_per_episode(returns, "episode_returns", num_episodes), np.float64)
@@ -88,7 +88,7 @@ def check_returns(returns: ArrayLike | None, num_episodes: int) -> Float64[np.nd
 
 
 def check_terminated(terminated: ArrayLike | None, num_episodes: int) -> Bool[np.ndarray, " episodes"] | None:
-    """One flag an episode."""
+    """One flag per episode."""
     if terminated is None:
         return None
     return _frozen(_per_episode(terminated, "terminated", num_episodes), np.bool_)
@@ -131,8 +131,11 @@ def _per_episode(values: ArrayLike, what: str, num_episodes: int) -> np.ndarray:
 
 
 def _all_at_once(episodes: Sequence[Any], dtype: type[np.generic] | None) -> tuple[np.ndarray, ...] | None:
-    """Frozen parts of one array: a million short episodes in a second. None for few, and where anything is odd: one by one, a
-    sentence can say what. Without a dtype, they are actions: integers, one a step, stay integers."""
+    """Read-only parts of one array, which takes a second for a million short episodes.
+
+    None if there are few, or if anything is wrong: then they are checked one by one, so that the error can name the place.
+    Without a dtype, they are actions: one integer per step stays an integer.
+    """
     first = episodes[0] if len(episodes) >= MANY else None
     if not isinstance(first, np.ndarray) or first.dtype.kind not in "fiub" or first.ndim not in (1, 2) or 0 in first.shape[1:]:
         return None

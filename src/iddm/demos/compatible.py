@@ -72,9 +72,11 @@ def compare_with_env(demos: Demos, env: EnvSizes) -> tuple[Finding, ...]:
         )
     origin = str(demos.metadata.get("env_id", env.env_id))
     if _task(origin) != _task(env.env_id):
-        findings.append(Finding("warning", f"They were recorded on {origin}, which is not {env.env_id}."))
+        findings.append(Finding("warning", f"The demonstrations were recorded on {origin}, not on {env.env_id}."))
     elif origin.split(" ")[0] != env.env_id:
-        findings.append(Finding("note", f"They were recorded on {origin}; {env.env_id} may move a little differently."))
+        findings.append(
+            Finding("note", f"The demonstrations were recorded on {origin}; {env.env_id} may move a little differently.")
+        )
     return tuple(findings)
 
 

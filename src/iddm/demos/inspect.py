@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 STYLES = {"note": "cyan", "warning": "yellow", "error": "bold red"}
-"""In the order in which findings are shown: the gravest stands last, where the eye is."""
+"""In the order in which findings are shown: the most serious last, where the eye is."""
 
 
 class Column(NamedTuple):
@@ -83,7 +83,7 @@ def print_inspection(
     console: "Console | None" = None,
     max_columns: int = 32,
 ) -> None:
-    """Print it as tables; beyond `max_columns` the columns that follow share one line."""
+    """Print it as tables; columns beyond `max_columns` share one line."""
     from rich.console import Console  # here, so that reading demonstrations does not wait for it
     from rich.table import Table
     from rich.text import Text
@@ -133,7 +133,7 @@ def _constant(demos: Demos) -> list[Finding]:
         Finding(
             "warning",
             f"Constant: {ranges(constant)}. Where the environment changes them, a discriminator tells expert from agent by these "
-            "alone; --env ENV looks whether it does, --columns leaves them out.",
+            "alone; --env ENV checks whether it does, --columns leaves them out.",
         )
     ]
 
@@ -186,5 +186,5 @@ def _number(value: float) -> str:
 
 
 def _plain(text: str) -> str:
-    """Without what could steer a terminal: a file's metadata is a stranger's text."""
+    """Without control characters: a file's metadata is a stranger's text."""
     return "".join(c if c.isprintable() else "�" for c in text)

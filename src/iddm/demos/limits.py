@@ -1,7 +1,7 @@
-"""What the process that reads a stranger's file may take: as much as the file can honestly need, and no more.
+"""How much memory and time the process that reads a stranger's file may use: what such a file can reasonably need, and no more.
 
-A small file can make HDF5 or Parquet allocate without end: its chunks inflate to more than they say. No reader sees that coming,
-so the process itself is bounded. Limits are set in the helper process alone (`demos/reader_process.py`), never in the user's.
+A small file can make HDF5 or Parquet allocate without end: its chunks inflate to more than they declare. No reader can tell
+beforehand, so the process itself is bounded: only the helper process (`demos/reader_process.py`), never the user's.
 """
 
 import re
@@ -9,21 +9,21 @@ import sys
 from pathlib import Path
 
 ROOM = 1 << 30
-"""Bytes beyond what the process has when a request comes in. Reading small files takes a few megabytes."""
+"""Bytes beyond what the process uses when a request arrives. Reading small files takes a few megabytes."""
 COPIES = 5
-"""A file's numbers are in memory at most so many times while they become `Demos`."""
+"""At most this many copies of a file's numbers are in memory while they become `Demos`."""
 OVERHEAD = 16
-"""A file of a million short episodes takes more for Python's objects than for its numbers: so many times its size."""
+"""A file of a million short episodes needs more memory for Python's objects than for its numbers: this many times its size."""
 SMALLEST_LIMIT = 256 << 20
 """Bytes of numbers that any file may unpack to."""
 LARGEST_RATIO = 100
-"""Or so many times its size: recorded states never compress a hundredfold, and bombs do."""
+"""Or this many times its size: recorded states never compress a hundredfold, zip bombs do."""
 CPU_SECONDS = 8.0
 """Processor time for any file; large ones get more."""
 
 
 class Limits:
-    """The limits of one request: set when it comes in, and raised where its files declare more, within reason."""
+    """The limits of one request: set when it arrives, and raised where its files declare more, within reason."""
 
     def __init__(self, num_bytes: int) -> None:
         self._num_bytes = num_bytes
@@ -46,7 +46,7 @@ class Limits:
 
 
 def _memory(name: str) -> int:
-    """Bytes of this process, or 0 where the system does not tell."""
+    """Bytes of this process, or 0 where the system does not say."""
     try:
         found = re.search(rf"{name}:\s+(\d+)", Path("/proc/self/status").read_text())
     except OSError:
@@ -81,6 +81,6 @@ def begin(num_bytes: int) -> None:
 
 
 def declare(path: Path, num_bytes: int) -> None:
-    """A file says how many bytes of numbers it holds, and its reader believes it."""
+    """Record how many bytes of numbers a file says it holds, once its reader has accepted that."""
     if _current is not None:
         _current.declare(path, num_bytes)

@@ -7,16 +7,16 @@ from pathlib import Path
 from iddm.demos.formats import ACCEPTED, FORMATS
 from iddm.demos.formats.minari import write_minari
 from iddm.demos.formats.npz import write_npz
-from iddm.demos.honest import check_lies_there
+from iddm.demos.path_checks import check_plain
 from iddm.demos.reader_process import HELPER
 from iddm.demos.types import Demos
 from iddm.errors import UserError
 
-TOO_MUCH_MEMORY = "reading it takes more memory than a file of its size should; it may be damaged, so write it anew, or in parts"
+TOO_MUCH_MEMORY = "reading it takes more memory than a file of its size should; it may be damaged: write it again, or in parts"
 
 
 def load_demos(path: str | os.PathLike[str]) -> Demos:
-    """Read demonstrations. Whatever is wrong, `UserError` says it in one sentence that names the file."""
+    """Read demonstrations. Whatever is wrong, `UserError` says so in one sentence that names the file."""
     return _load(Path(path), HELPER.read)
 
 
@@ -35,7 +35,7 @@ def _load(path: Path, read_apart: Callable[[Path], Demos] | None) -> Demos:
         head = None if is_folder else _head(path)
         format = next((format for format in FORMATS if format.recognise(path, head)), None)
         if format is not None:
-            check_lies_there(path)
+            check_plain(path)
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from None
     if format is None:
@@ -48,7 +48,7 @@ def _load(path: Path, read_apart: Callable[[Path], Demos] | None) -> Demos:
         raise UserError(f"{path}: {_printable(str(error))}") from None
     except MemoryError:
         raise UserError(f"{path}: {TOO_MUCH_MEMORY}") from None
-    except Exception as error:  # zip, HDF5, Arrow and JSON raise dozens of types on bytes that nobody vouches for
+    except Exception as error:  # zip, HDF5, Arrow and JSON raise dozens of types on damaged bytes
         raise UserError(f"{path}: the file is damaged or cut short ({_reason(error)})") from error
 
 
@@ -61,7 +61,7 @@ def save_demos(demos: Demos, path: str | os.PathLike[str]) -> None:
         raise UserError(f"{path}: is a directory; give the name of a file")
     try:
         write_npz(demos, path)
-    except OSError as error:  # such as a file where a directory is meant
+    except OSError as error:  # such as a file where a directory should be
         raise UserError(f"{path}: cannot be written ({error.strerror or error})") from None
 
 
@@ -93,15 +93,15 @@ def _reason(error: BaseException) -> str:
 
 
 def _printable(text: str) -> str:
-    """Text that may quote a file (the names of columns), without what could steer a terminal or begin a new line."""
+    """Text that may quote a file (the names of columns), without control characters or line breaks."""
     return "".join(c if c.isprintable() else "�" for c in text)
 
 
 def _not_ours(head: bytes | None) -> str:
     if head is None:
-        return "is a directory, but of no kind known here"
+        return "is a directory, but not in a known format"
     if not head:
         return "the file is empty"
     if head[0] == 0x80:
         return "looks like a Python pickle, which could run code and is never opened; store plain arrays"
-    return "is not a kind of file known here"
+    return "is not in a known format"

@@ -1,4 +1,4 @@
-"""A second look before training: what ruins runs and is not an error. Each finding says what to do."""
+"""A second look before training: what is not an error but ruins runs. Each finding says what to do about it."""
 
 from typing import NamedTuple
 
@@ -10,11 +10,11 @@ from iddm.demos.types import Demos
 from iddm.envs.spaces import EnvSizes
 
 SCALE_FACTOR = 30.0
-"""Spread beyond this many times the environment's: other units (a degree is 1/57 of a radian), not another skill."""
+"""A spread more than this many times the environment's means other units (a degree is 1/57 of a radian), not another skill."""
 
 
 class EnvSample(NamedTuple):
-    """What an environment itself shows: the states of a few random episodes, and what doing nothing earns."""
+    """What an environment itself shows: the states of a few random episodes, and the return of doing nothing."""
 
     rows: np.ndarray
     idle_return: float | None = None
@@ -54,7 +54,7 @@ def look_at_episodes(demos: Demos) -> list[Finding]:
         findings.append(
             Finding(
                 "warning",
-                "Every column has mean 0 and deviation 1: these states were normalised; undo it, for the agent's are raw.",
+                "Every column has mean 0 and deviation 1: these states were normalised; undo that, because the agent's are raw.",
             )
         )
     still = np.concatenate([(rows[1:] == rows[:-1]).all(axis=1) for rows in demos.observations])
@@ -70,19 +70,20 @@ def look_at_episodes(demos: Demos) -> list[Finding]:
     if copies:
         findings.append(
             Finding(
-                "warning", f"Copies of another: {copies} of {demos.num_episodes} episodes; they count twice, so keep one of each."
+                "warning",
+                f"{copies} of {demos.num_episodes} episodes are copies of others and would count twice; keep one of each.",
             )
         )
     short = int((demos.lengths < demos.lengths.max() / 2).sum())
     if short:
-        findings.append(Finding("note", f"Shorter than half of the longest: {short} of {demos.num_episodes} episodes."))
+        findings.append(Finding("note", f"{short} of {demos.num_episodes} episodes are shorter than half of the longest."))
     returns = demos.episode_returns
     if returns is not None and returns.mean() > 0 and returns.min() < returns.mean() / 2:
         findings.append(
             Finding(
                 "note",
-                f"The returns reach from {returns.min():,.0f} to {returns.max():,.0f}: the weak episodes are imitated as much as "
-                "the good ones; leave them out if that is not meant.",
+                f"The returns range from {returns.min():,.0f} to {returns.max():,.0f}: the weak episodes are imitated as much as "
+                "the good ones; leave them out if you do not want that.",
             )
         )
     return findings
@@ -98,7 +99,7 @@ def look_beside(demos: Demos, env: EnvSizes, sample: EnvSample) -> list[Finding]
                 Finding(
                     "warning",
                     f"Doing nothing earns {sample.idle_return:,.0f} on {env.env_id}, and the demonstrations {mean:,.0f}: "
-                    "a policy that matches them has learned little; compare with both.",
+                    "a policy that matches them may have learned little; compare its return with both.",
                 )
             )
     if sample.rows.shape[1] != demos.obs_size:
@@ -117,8 +118,8 @@ def look_beside(demos: Demos, env: EnvSizes, sample: EnvSample) -> list[Finding]
         findings.append(
             Finding(
                 "warning",
-                f"Constant in {env.env_id} under random actions but not in the demonstrations: {ranges(odd)}. Another version or "
-                "option of the environment recorded them; use that one, or leave them out with --columns.",
+                f"Constant in {env.env_id} under random actions but not in the demonstrations: {ranges(odd)}. They were recorded "
+                "with another version or option of the environment; use that one, or leave them out with --columns.",
             )
         )
     both = ~still_there & ~still_here
@@ -151,7 +152,7 @@ def _length(demos: Demos, env: EnvSizes) -> list[Finding]:
         Finding(
             "note",
             f"The longest episode shows {longest} of the {limit} steps of {env.env_id}, and none is known to have terminated: "
-            f"what comes later is never shown; --max-episode-steps {longest} keeps the agent to what is.",
+            f"what comes later is never shown; --max-episode-steps {longest} limits the agent to what is.",
         )
     ]
 

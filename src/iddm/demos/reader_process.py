@@ -1,8 +1,8 @@
-"""Readers in C and C++ run in a process of their own: a hostile file may end, stall or swell that one, never the user's.
+"""Readers in C and C++ run in a process of their own: a hostile file may crash, stall or bloat that one, never the user's.
 
-A damaged Parquet file can abort the process that reads it and a damaged HDF5 file can keep it busy, which no `except` sees
-(docs/demonstrations.md has how often). The helper starts with the first such file,
-serves all later ones, and ends with the program. What it has read comes back as our own npz.
+A damaged Parquet file can abort the process that reads it, and a damaged HDF5 file can keep it busy forever; no `except` catches
+either. The helper starts with the first such file, serves all later ones, and ends with the program. What it has read comes back
+as our own npz.
 """
 
 import atexit
@@ -29,7 +29,7 @@ from iddm.demos.types import Demos
 from iddm.errors import UserError
 
 PATIENCE = 60.0
-"""Seconds for any file, also on a busy machine; large ones get more. A reader that computes without end is stopped before
+"""Seconds for any file, even on a busy machine; large ones get more. A reader that computes forever is stopped earlier
 (`limits.CPU_SECONDS`)."""
 
 _START = (
@@ -37,7 +37,7 @@ _START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from iddm.demos.reader_process import serve; serve()"
 )
 _SMALL = {
-    "ARROW_DEFAULT_MEMORY_POOL": "system",  # the others reserve a gigabyte, which would count as used
+    "ARROW_DEFAULT_MEMORY_POOL": "system",  # the others reserve a gigabyte, which counts as used
     "ARROW_IO_THREADS": "1",
     "OMP_NUM_THREADS": "1",  # a thread's stack counts too, and Arrow starts one for each core
     "OPENBLAS_NUM_THREADS": "1",
@@ -47,8 +47,8 @@ _SMALL = {
 class Helper:
     """The other process, started when it is first needed and again when a file has ended it.
 
-    It belongs to the process that started it: a fork starts its own. An interrupted request ends it, for its late answer would be
-    taken as the next one's.
+    It belongs to the process that started it: a fork starts its own. An interrupted request ends it: its late answer would be
+    taken for the next one's.
     """
 
     def __init__(self) -> None:
@@ -93,8 +93,8 @@ class Helper:
         self.close()
         stopped = process.returncode == -getattr(signal, "SIGXCPU", 0)
         slow = f"reading it took more than {CPU_SECONDS if stopped else patience:.0f} s"
-        why = slow if stopped or late.is_set() else "its reader broke down"
-        return {"error": f"{request['path']}: the file is damaged ({why}); write it anew, or convert it to npz"}
+        why = slow if stopped or late.is_set() else "its reader crashed"
+        return {"error": f"{request['path']}: the file is damaged ({why}); write it again, or convert it to npz"}
 
     def _running(self) -> "subprocess.Popen[bytes]":
         if self._process is None or self._asked or self._process.poll() is not None:
@@ -135,17 +135,17 @@ atexit.register(HELPER.close)
 
 
 def serve() -> None:
-    """The other process: a request a line, an answer a line, until the program that asks is gone."""
+    """The other process: one request per line, one answer per line, until the program that asks is gone."""
     from iddm.demos.load import TOO_MUCH_MEMORY, load_here
 
     for library in ("h5py", "pyarrow.parquet"):  # so that a request's limits are about its file alone
         with suppress(ImportError):
             importlib.import_module(library)
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # whatever a library prints is no answer
+    os.dup2(2, 1)  # what a library prints is not an answer
     for line in sys.stdin:
         request = json.loads(line)
-        os.chdir(request["from"])  # what a relative path is meant from
+        os.chdir(request["from"])  # what a relative path is relative to
         answer = {}
         try:
             limits.begin(size_of(Path(request["path"])))

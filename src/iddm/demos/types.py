@@ -19,7 +19,7 @@ from iddm.demos.check import (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Demos:
-    """Demonstrations. Making one checks it and freezes the arrays, so that a `Demos` at hand is a sound one.
+    """Demonstrations. Creating one checks it and makes the arrays read-only, so every `Demos` is sound.
 
     An episode of T steps has T+1 rows of observations: the state before each step and the one after the last.
     Any array of numbers may go in; what comes out has the types below. Anything wrong raises
@@ -27,9 +27,9 @@ class Demos:
     """
 
     observations: tuple[np.ndarray, ...]
-    """[T+1, D] float32 an episode."""
+    """[T+1, D] float32 per episode."""
     actions: tuple[np.ndarray, ...] | None = None
-    """[T, A] float32 or [T] int64 an episode; None where there are none."""
+    """[T, A] float32 or [T] int64 per episode; None where there are none."""
     episode_returns: np.ndarray | None = None
     """[E] float64: the environment's own return, where it is known for every episode."""
     terminated: np.ndarray | None = None

@@ -62,7 +62,7 @@ COLOURS = {
 def draw_maze(visited: list[int] | None = None, cell_pixels: int = 32) -> NDArray[np.uint8]:
     """[height, width, 3]: walls grey, cells black, the target green, the agent red (at the start by default).
 
-    Cells that the agent has left are dark grey; the paper's figure has such cells too, as free to pass.
+    Cells that the agent has left are dark grey, as in the paper's figure, where they are free cells.
     """
     visited = visited or [START]
     image = np.full((len(MAZE), len(MAZE[0]), 3), COLOURS["wall"], np.uint8)

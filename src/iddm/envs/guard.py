@@ -17,7 +17,7 @@ FAILURES = (Exception, SystemExit)
 
 
 class GuardedEnv(gym.Wrapper):
-    """Lays observations flat and checks everything that the environment returns.
+    """Flattens observations and checks everything that the environment returns.
 
     `info` is dropped: nothing here reads it, and values whose types change from step to step break Gymnasium's vectors.
     """
@@ -59,11 +59,11 @@ class GuardedEnv(gym.Wrapper):
         return self._flat(obs, "step"), self._number(reward), self._flag(terminated), self._flag(truncated), {}
 
     def close(self) -> None:
-        """What was learned or measured is there already, so a failure is only told."""
+        """What was learned or measured is already there, so a failure is only a warning."""
         try:
             self.env.close()
         except FAILURES as error:
-            warn_user(f"{self._id}: `close` raised {reason(error)}; everything else went on.")
+            warn_user(f"{self._id}: `close` raised {reason(error)}; nothing else was affected.")
 
     def _flat(self, obs: Any, call: str) -> np.ndarray:
         try:
@@ -114,7 +114,7 @@ def _flat_space(space: gym.Space, env_id: str) -> gym.spaces.Box:
         size = gym.spaces.flatdim(space)
         if size > MAX_OBS_SIZE:
             raise UserError(
-                f"{env_id}: observations are {space}, {size:,} numbers laid flat; at most {MAX_OBS_SIZE:,} can be learned from."
+                f"{env_id}: observations are {space}, {size:,} numbers when flattened; at most {MAX_OBS_SIZE:,} are supported."
             )
         flat = gym.spaces.flatten_space(space)
     except (NotImplementedError, ValueError) as error:

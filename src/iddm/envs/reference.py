@@ -30,7 +30,7 @@ class ReferenceStarts(gym.Wrapper):
                 seen = np.concatenate([qpos[unseen:], qvel])
                 if len(obs) >= len(seen) and np.allclose(obs[: len(seen)], seen, atol=1e-6):
                     return unseen
-        raise UserError(f"{env_id}: episodes cannot start from demonstrated states, because the simulator cannot be put there.")
+        raise UserError(f"{env_id}: episodes cannot start from demonstrated states, because the simulator cannot be set to them.")
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         _, info = self.env.reset(seed=seed, options=options)

@@ -124,4 +124,4 @@ def action_space_of(space: Any, env: str) -> ActionSpace:
     if isinstance(space, spaces.Box) and np.issubdtype(space.dtype, np.floating):
         low, high = space.low.ravel().astype(float), space.high.ravel().astype(float)
         return ActionSpace(low.size, False, tuple(low.tolist()), tuple(high.tolist()), shape=tuple(space.shape))
-    raise UserError(f"{env}: actions are {space}, and only a Box of floats or a Discrete space can be learned.")
+    raise UserError(f"{env}: actions are {space}, and only a Box of floats or a Discrete space is supported.")

@@ -122,7 +122,7 @@ class EnvShape:
     action_space: ActionSpace
     max_episode_steps: int | None
     columns: tuple[str, ...] = ()
-    """Names of the columns where observations are a dictionary or a tuple, in the order in which they are laid flat."""
+    """Names of the columns where observations are a dictionary or a tuple, in the order in which they are flattened."""
 
     @property
     def sizes(self) -> EnvSizes:

@@ -39,7 +39,7 @@ def section(title: str, text: str, *parts: str) -> Markup:
 
 
 def fold(title: str, inside: str) -> Markup:
-    """What has to be opened to be seen."""
+    """A part of the page that is folded until it is opened."""
     return fill("<details><summary>{{title}}</summary>{{inside}}</details>", title=title, inside=inside)
 
 

@@ -1,6 +1,6 @@
 """HTML from a template: every value is escaped, unless it is `Markup`, which only a template or a picture of ours makes.
 
-So nothing from a file reaches a page as markup, whoever forgets what: the type decides, not the writer.
+So nothing from a file reaches a page as markup, even if someone forgets to escape it: the type decides.
 """
 
 import html

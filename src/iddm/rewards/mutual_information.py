@@ -85,7 +85,7 @@ class MutualInformation(Term):
         key: PRNGKeyArray,
     ) -> tuple[CriticState, Metrics]:
         estimator, optimise = ESTIMATORS[self.estimator], self._optimiser()
-        # Read before training on this rollout: its rows are new to the critic, so the figure is a held-out one.
+        # Read before training on this rollout: its rows are new to the critic, so the estimate is a held-out one.
         k_read, k_train = jax.random.split(key)
         held_out = state_and_outcome(agent.sample(k_read, 4 * self.batch_size))
         information = estimator.estimate(critic_of(state.net), *held_out)

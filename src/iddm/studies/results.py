@@ -110,7 +110,7 @@ class Results:
         return [outcome.result for outcome in self.outcomes.values()]
 
     def with_outcomes(self, new: Iterable[Outcome]) -> "Results":
-        """With new rows, which take the place of those of the same command (made from an earlier expert, say)."""
+        """With new rows, which replace those of the same command (made from an earlier expert, say)."""
         merged = {(o.result.command, o.result.episodes): o for o in [*self.outcomes.values(), *new]}
         order = sorted(
             merged.values(), key=lambda o: (o.result.task, o.result.method, o.result.settings, o.result.seed, o.result.name)
@@ -132,7 +132,7 @@ class Results:
 
     @staticmethod
     def load(directory: Path) -> "Results":
-        """What is there; nothing where nothing is."""
+        """The results in a directory; none if there are none yet."""
         if not (directory / "runs.csv").exists():
             return Results({})
         try:

@@ -55,7 +55,7 @@ class RunSpec:
 
     @property
     def command(self) -> str:
-        """What makes this run by hand."""
+        """The command that makes this run by hand."""
         if self.method == EXPERT:
             return f"iddm eval {self.task} --episodes {self.episodes}"
         parts = [f"iddm train {self.task} --method {self.method} --steps {self.steps} --seed {self.seed}", self.flags]

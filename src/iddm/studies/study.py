@@ -25,7 +25,7 @@ class ShowTable:
     """Of its place in the docs: between `<!-- name -->` and `<!-- /name -->`."""
     make: Callable[[Any], Table]
     fold: str = ""
-    """Title of what has to be opened to see it; without it, the table is open."""
+    """Title of the fold that hides it until it is opened; without it, the table is open."""
     file: str | None = RESULTS_PAGE
     """The file that has it besides the page."""
 
@@ -48,7 +48,7 @@ class ShowHtml:
 
 @dataclass(frozen=True)
 class Section:
-    """A section of the page; what there is nothing to show of is left out."""
+    """A section of the page; parts with nothing to show are left out."""
 
     parts: tuple[ShowTable | ShowChart | ShowHtml, ...]
     title: str = ""

@@ -35,7 +35,7 @@ SUM_TOLERANCE = 1e-6
 class FiniteMDP:
     """T(s'|s,a), μ(s) and γ as arrays: `transitions` [S, A, S], `initial` [S], `discount` in [0, 1).
 
-    `terminal` [S] marks the states whose reaching ends the episode (none by default; see the module's text).
+    `terminal` [S] marks the states that end the episode when reached (none by default; see the module's text).
     The rows of `transitions` at a terminal state are never used, but must still be distributions. Arrays are
     copied and read-only.
     """
@@ -56,7 +56,7 @@ class FiniteMDP:
         transitions = _distributions(transitions, "transitions", ("state", "action"))
         initial = np.asarray(self.initial)
         if initial.shape != (num_states,):
-            raise UserError(f"initial has shape {initial.shape}: expected ({num_states},), one entry a state.")
+            raise UserError(f"initial has shape {initial.shape}: expected ({num_states},), one entry per state.")
         initial = _distributions(initial, "initial", ())
         discount = float(self.discount)
         if not 0.0 <= discount < 1.0:

@@ -73,7 +73,7 @@ def _examples(seed: int) -> Iterator[tuple[str, FiniteMDP, Array, Array]]:
 
 
 def print_theory(rows: Iterable[Row] | None = None, console: Console | None = None) -> None:
-    """One table an example: the claim, both sides and the error, with the terms inside the claim below it."""
+    """One table per example: the claim, both sides and the error, with the terms inside the claim below it."""
     console = console or Console(markup=False, emoji=False, highlight=False)
     rows = theory_report() if rows is None else list(rows)
     for example, group in groupby(rows, key=lambda row: row.example):

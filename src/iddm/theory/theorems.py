@@ -90,7 +90,7 @@ def corollary_1(mdp: FiniteMDP, agent: ArrayLike, expert: ArrayLike) -> Claim:
 def largest_cross_entropy(mdp: FiniteMDP, expert: ArrayLike) -> float:
     """Const = sup_ρ −Σ ρ(s,a) log ρ_E(s,a), over the occupancy measures ρ of all policies: IDDM, proof of Theorem 2.
 
-    Linear in ρ, hence the value of an MDP that pays −log ρ_E(s,a), attained by a deterministic policy; found
+    Linear in ρ, hence the value of an MDP with reward −log ρ_E(s,a), attained by a deterministic policy; found
     by policy iteration. Infinite when the expert leaves out a pair (s,a) that some policy can reach.
     """
     rho_expert = occupancy(mdp, expert).sa
@@ -98,14 +98,14 @@ def largest_cross_entropy(mdp: FiniteMDP, expert: ArrayLike) -> float:
     reachable = occupancy(mdp, anything).s > 0
     if np.any(rho_expert[reachable] == 0):
         return math.inf
-    pay = np.zeros_like(rho_expert)  # what cannot be reached is worth nothing, and nothing leads there
-    pay[reachable] = -np.log(rho_expert[reachable])
+    reward = np.zeros_like(rho_expert)  # what cannot be reached is worth nothing, and nothing leads there
+    reward[reachable] = -np.log(rho_expert[reachable])
     step, states = mdp.continuing(), np.arange(mdp.num_states)
-    choice = pay.argmax(axis=1)
+    choice = reward.argmax(axis=1)
     while True:
         system = np.eye(mdp.num_states) - mdp.discount * step[states, choice]
-        value = np.linalg.solve(system, pay[states, choice])
-        gain = pay + mdp.discount * step @ value
+        value = np.linalg.solve(system, reward[states, choice])
+        gain = reward + mdp.discount * step @ value
         better = gain.max(axis=1) > gain[states, choice] * (1 + 1e-12) + 1e-12  # ties must not cycle
         if not better.any():
             return float((1.0 - mdp.discount) * mdp.initial @ value)

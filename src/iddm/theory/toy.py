@@ -82,7 +82,7 @@ def exact_measures(
 
 
 def relabellings(num_choices: int, policy: ArrayLike) -> list[Array]:
-    """The policy [S, 4n] under each rotation of its choices' names: to who sees states only, all are the same policy."""
+    """The policy [S, 4n] under each rotation of its choices' names: to an observer of states alone, all are the same policy."""
     by_choice = np.asarray(policy, np.float64).reshape(-1, num_choices, 4)
     return [np.roll(by_choice, shift, axis=1).reshape(len(by_choice), -1) for shift in range(num_choices)]
 

@@ -54,7 +54,7 @@ class Checkpoints:
             old.unlink()
 
     def load(self) -> Checkpoint | None:
-        """The newest sound checkpoint, or None where there is none yet; a damaged one is passed over, and the user told."""
+        """The newest sound checkpoint, or None where there is none yet; a damaged one is skipped, with a warning."""
         damaged = []
         for path in reversed(self.paths()):
             try:

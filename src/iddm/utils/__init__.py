@@ -1,1 +1,1 @@
-"""Small tools without knowledge of imitation: files, settings, optional packages, cores, random keys."""
+"""Small tools without knowledge of imitation: files, locks, settings, optional packages, cores, compiled code."""

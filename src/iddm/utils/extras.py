@@ -1,4 +1,4 @@
-"""Packages that only some users need. Asking for a missing one says which extra brings it."""
+"""Packages that only some users need; the error for a missing one names the extra that has it."""
 
 import importlib
 from typing import Any

@@ -14,7 +14,7 @@ def locked(directory: Path, otherwise: str) -> Iterator[None]:
     """Hold the directory's lock, or raise `otherwise`. A killed process leaves no lock behind."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(directory / ".lock", timeout=0.2)  # somebody may just be looking whether the lock is held
+        lock = FileLock(directory / ".lock", timeout=0.2)  # another process may just be checking whether the lock is held
         lock.acquire()
     except Timeout as error:
         raise UserError(otherwise) from error

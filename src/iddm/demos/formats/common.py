@@ -62,7 +62,7 @@ def from_episodes(
 ) -> Demos:
     """Episodes of other people's formats: `complete` ones have T+1 rows, the others T (the last successor is missing).
 
-    An observation of several dimensions is laid flat. An episode with no transition left is left out, with a note.
+    An observation of several dimensions is flattened. An episode without a transition is left out, with a note.
     """
     metadata = {**(metadata or {}), "format": source}
     rows = [_rows(episode) for episode in observations]

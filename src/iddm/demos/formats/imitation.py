@@ -1,4 +1,4 @@
-"""The `imitation` library: its folders (Hugging Face `save_to_disk`, a row an episode) and its older npz. T+1 rows.
+"""The `imitation` library: its folders (Hugging Face `save_to_disk`, one row per episode) and its older npz. T+1 rows.
 
 `infos` holds jsonpickle text, which could run code: it is never decoded.
 """
@@ -42,7 +42,7 @@ def read_imitation_folder(path: Path) -> Demos:
 
 
 def demos_from_concatenated(arrays: dict[str, np.ndarray]) -> Demos:
-    """The older npz: `acts` are split at `indices`, `obs` (one more an episode) at `indices + arange(n) + 1`."""
+    """The older npz: `acts` are split at `indices`, `obs` (one more per episode) at `indices + arange(n) + 1`."""
     indices = arrays["indices"]
     num_rows = arrays["obs"].shape[0] if arrays["obs"].ndim else 0
     num_episodes = indices.size + 1

@@ -1,4 +1,4 @@
-"""LeRobot folders, v3 (many episodes a file) and v2.1 (a file an episode): `observation.state` by `episode_index`. T rows."""
+"""LeRobot folders, v3 (many episodes per file) and v2.1 (one per file): `observation.state` by `episode_index`. T rows."""
 
 from pathlib import Path
 

@@ -1,7 +1,7 @@
 """Minari datasets, HDF5 and Arrow or Parquet: read here with bounds, written by the `minari` package. T+1 rows.
 
 `<dataset>/data/metadata.json` holds the spaces as JSON. HDF5: `main_data.hdf5` with `episode_{i}/observations`, where a Dict
-space is a group and a Tuple `_index_{k}`. Arrow: a folder an episode, every column padded to T+1 rows.
+space is a group and a Tuple `_index_{k}`. Arrow: one folder per episode, every column padded to T+1 rows.
 """
 
 import json
@@ -32,7 +32,7 @@ def is_minari_folder(path: Path) -> bool:
 
 
 def read_minari(path: Path) -> Demos:
-    """Observations of any nesting of Box, Discrete, Dict and Tuple, laid flat as Gymnasium does, with named columns."""
+    """Observations of any nesting of Box, Discrete, Dict and Tuple, flattened as Gymnasium does, with named columns."""
     data = _data(path)
     assert data is not None
     about = read_json(data / "metadata.json")
@@ -54,12 +54,12 @@ def read_minari(path: Path) -> Demos:
 
 
 def write_minari(demos: Demos, path: Path) -> None:
-    """A Minari dataset in a folder that does not exist yet. Minari wants actions: without them, zeros of no width stand there."""
+    """A Minari dataset in a new folder. Minari requires actions: without any, they are arrays with no columns."""
     need("minari", "minari", "Minari datasets")
     from gymnasium import spaces
 
     if path.exists():
-        raise UserError(f"{path}: is there already; choose another folder, or remove it")
+        raise UserError(f"{path}: already exists; choose another folder, or remove it")
     path.parent.mkdir(parents=True, exist_ok=True)
     box = spaces.Box(-np.inf, np.inf, (demos.obs_size,), np.float32)
     first = None if demos.actions is None else demos.actions[0]
@@ -173,7 +173,7 @@ def _no_width(actions: np.ndarray | None) -> np.ndarray | None:
 
 
 class OneHot:
-    """Discrete observations as Gymnasium lays them flat; all together no larger than the dataset may unpack to."""
+    """Discrete observations, flattened as Gymnasium does; all together no larger than the dataset may unpack to."""
 
     def __init__(self, data: Path) -> None:
         self._bytes, self._limit = 0, memory_limit(data)
@@ -201,7 +201,7 @@ def _flat(space: dict, leaf: Leaf, one_hot: OneHot, place: tuple[str | int, ...]
     if space.get("type") == "Discrete":
         return one_hot(array.astype(np.int64).reshape(-1) - int(space.get("start", 0)), int(space["n"]))
     if space.get("type") not in ("Box", "MultiBinary"):
-        raise UserError(f"the observation space is a {space.get('type')}, which cannot be laid flat")
+        raise UserError(f"the observation space is a {space.get('type')}, which cannot be flattened")
     return array.reshape(len(array), -1)
 
 

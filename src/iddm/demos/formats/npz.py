@@ -40,7 +40,7 @@ LAYOUTS = (
 
 
 def read_npz(path: Path) -> Demos:
-    """Read any of the layouts; other keys are left unread, for they may be anything."""
+    """Read any of the layouts; other keys are not read, because they may hold anything."""
     with open(path, "rb") as raw, zipfile.ZipFile(raw) as archive:
         members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
         layout = next((layout for layout in LAYOUTS if layout.tells <= set(members)), LAYOUTS[0])

@@ -9,7 +9,7 @@
 | `episode_returns`, `terminated` | [E] | optional |
 | `metadata` | 0-d text, a JSON object | optional |
 
-We write T+1 rows an episode of T steps. Files with T rows (the last successor is missing) are read as T-1
+We write T+1 rows for an episode of T steps. Files with T rows (the last successor is missing) are read as T-1
 transitions, without the last action. `observations` may also be [E, T+1, D], or [T+1, D] for one episode,
 without offsets and lengths. Other keys are left unread.
 """
@@ -34,7 +34,7 @@ KEYS = (
     "metadata",
 )
 NOTE_T_ROWS = (
-    "The file has T rows an episode of T steps: the last successor is missing, so each episode gives T-1 "
+    "The file has T rows for an episode of T steps: the last successor is missing, so each episode gives T-1 "
     "transitions, its last action is left out, and whether it terminated is unknown."
 )
 
@@ -91,7 +91,7 @@ def _flattened(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """[E, T+1, D] as all episodes' rows one after another, with their offsets."""
     if "episode_offsets" in arrays or "episode_lengths" in arrays:
         raise UserError(
-            "'observations' of 3 dimensions cannot stand with 'episode_offsets' or 'episode_lengths'; "
+            "'observations' of 3 dimensions cannot be combined with 'episode_offsets' or 'episode_lengths'; "
             "store all episodes' rows one after another as [rows, columns]"
         )
     num_episodes, num_rows, obs_size = arrays["observations"].shape
@@ -162,7 +162,7 @@ def _last_successor_is_missing(
     lengths: Int64[np.ndarray, " episodes"] | None,
     actions: np.ndarray | None,
 ) -> bool:
-    """T rows (True) or T+1 rows (False) an episode: by the lengths, else by the number of actions."""
+    """Whether episodes have T rows (True) or T+1 rows (False): by the lengths, else by the number of actions."""
     if lengths is None:
         return actions is not None and actions.ndim > 0 and len(actions) == int(rows.sum())
     if (rows == lengths).all():
@@ -172,7 +172,7 @@ def _last_successor_is_missing(
         e = wrong[0]
         raise UserError(
             f"episode {e} has {rows[e]} rows for {lengths[e]} steps; all episodes must have one row more "
-            "than steps, or all as many"
+            "than steps, or all as many rows as steps"
         )
     return False
 
@@ -187,7 +187,7 @@ def _split_actions(
     steps = rows if missing_last else rows - 1
     if actions.ndim == 0 or len(actions) != steps.sum():
         raise UserError(
-            f"'actions' has shape {actions.shape}, but the episodes have {steps.sum()} steps; one row a step is needed"
+            f"'actions' has shape {actions.shape}, but the episodes have {steps.sum()} steps; one row per step is needed"
         )
     episodes = _split(actions, np.concatenate([[0], np.cumsum(steps)]))
     return tuple(episode[:-1] for episode in episodes) if missing_last else episodes

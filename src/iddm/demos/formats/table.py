@@ -1,10 +1,10 @@
-"""CSV and Parquet tables: a row a state, with a column that numbers or names the episode.
+"""CSV and Parquet tables: one row per state, with a column that numbers or names the episode.
 
 | column | taken as |
 |---|---|
 | `episode`, `episode_id`, `episode_index`, `trajectory`, `traj`, … | the episode; without one, all rows are one episode |
 | `step`, `t`, `time`, `timestamp`, `frame`, … | not a state; rows must already be in order |
-| `action…` | actions; T rows of them make the last row of states an episode's last known one |
+| `action…` | actions; with T rows of them, the state after an episode's last action is missing |
 | `reward`, `done`, `terminated`, `truncated`, … | not a state |
 | every other | a column of the state, under its name |
 """
@@ -56,7 +56,7 @@ def read_csv(path: Path) -> Demos:
     try:
         columns = {}
         if episode is not None:
-            codes: dict[str, int] = {}  # a number a name: an array of text would be as wide as its longest
+            codes: dict[str, int] = {}  # one number per name: an array of text would be as wide as its longest
             rows = (row for row in csv.reader(body, delimiter=delimiter) if row)
             columns[names[episode]] = np.array([codes.setdefault(row[episode], len(codes)) for row in rows])
             body.seek(0)

@@ -24,13 +24,13 @@ def places() -> dict[str, dict[str, ShowTable]]:
 
 
 def made(table: ShowTable, known: object) -> Table:
-    """The table of these results, which says so where they were made with --quick."""
+    """The table of these results; its caption says if they were made with --quick."""
     found = table.make(known)
     return replace(found, caption=f"{QUICK} {found.caption}") if getattr(known, "quick", False) else found
 
 
 def tables(results: Results, directory: Path | None = None) -> dict[str, Table]:
-    """The tables of which there is something to show."""
+    """The tables that have results to show."""
     found = {}
     for study in STUDIES.values():
         if known := study.to_show(results, directory):
