@@ -24,7 +24,7 @@ def said(run: Path, control: Path | None = None) -> str:
 def sound(cartpole_demos: Demos, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("doctor")
     iddm.save_demos(cartpole_demos, folder / "demos.npz")
-    return iddm.train("CartPole", folder / "demos.npz", "iddm", folder / "run", **TINY).path
+    return iddm.train("CartPole", folder / "demos.npz", "iddm", folder / "run", seed=1, **TINY).path
 
 
 @pytest.fixture
@@ -111,6 +111,11 @@ def test_each_metric_that_shows_trouble_is_read(metrics: dict[str, float], words
     text = said(altered(**metrics))
     for part in words:
         assert part in text
+
+
+def test_a_discriminator_that_cannot_tell_is_success_where_the_agent_earns_what_the_expert_does(altered) -> None:
+    blind = {"adversarial__expert_accuracy": 0.5, "adversarial__agent_accuracy": 0.52}
+    assert "cannot tell the two apart" not in said(altered(**blind, episode_return=195.0))
 
 
 def test_returns_below_a_control_are_found(altered, sound: Path) -> None:

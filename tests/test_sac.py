@@ -238,7 +238,7 @@ def test_state_only_methods_learn_the_same_with_and_without_actions(whole: Path,
 @pytest.mark.parametrize(
     ("method", "more"),
     [
-        ("iddm", {"mi": {"hidden": (16,), "batch_size": 16}}),
+        ("iddm", {"mi": {"hidden": (16,), "batch_size": 64}}),
         ("gaifo", {"columns": "0:5", "window": 3, "stride": "2"}),
         ("gaifo", {"adversarial": {"absorbing": True, "hidden": (16,), "batch_size": 16}}),
     ],

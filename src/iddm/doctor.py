@@ -92,12 +92,21 @@ def saturated_discriminator(patient: Patient) -> str | None:
 
 def blind_discriminator(patient: Patient) -> str | None:
     expert, agent = patient.last("adversarial/expert_accuracy"), patient.last("adversarial/agent_accuracy")
-    if not (expert < 0.55 and agent < 0.55):
+    if not (expert < 0.55 and agent < 0.55) or earns_like_the_expert(patient):
         return None
     return (
         f"The discriminator cannot tell the two apart (right on {expert:.1%} and {agent:.1%} of their transitions): "
         "either the agent is as good as the expert, or it does not learn; change --adversarial.learning-rate."
     )
+
+
+def earns_like_the_expert(patient: Patient) -> bool:
+    """Where states match, a discriminator cannot tell agent and expert apart: that is success, if the returns agree."""
+    demos = patient.run.demos
+    if demos is None or demos.returns is None:
+        return False
+    mean, spread = float(np.mean(demos.returns)), float(np.std(demos.returns))
+    return patient.last("episode_return") > mean - max(0.1 * abs(mean), 2 * spread)
 
 
 def constant_reward(patient: Patient) -> str | None:

@@ -62,9 +62,9 @@ class AgentRows(NamedTuple):
     """Whether the rows were drawn independently, and all are valid: a batch from a replay buffer."""
 
     def sample(self, key: PRNGKeyArray, n: int) -> Transitions:
-        """`n` valid rows, drawn independently; of a batch, as many as there are."""
-        if self.drawn:
-            return self.transitions.take(jnp.arange(min(n, self.valid.shape[0])))
+        """`n` valid rows, drawn independently."""
+        if self.drawn and n <= self.valid.shape[0]:
+            return self.transitions.take(jnp.arange(n))
         order = jnp.argsort(-self.valid, stable=True)  # valid rows first
         draw = jnp.floor(jax.random.uniform(key, (n,)) * self.valid.sum()).astype(int)
         return self.transitions.take(order[draw])
