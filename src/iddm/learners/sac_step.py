@@ -1,0 +1,227 @@
+"""One gradient step of SAC on everything: inverse models, terms of the reward, critics, policy and temperature."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+
+from iddm.learners.base import Metrics, Problem
+from iddm.learners.inverse_models import Labels
+from iddm.learners.replay_buffer import Columns
+from iddm.learners.sac_loss import actor_loss, critic_loss, critic_target, temperature_loss
+from iddm.nets import MLP, Normaliser, SquashedGaussianPolicy
+from iddm.rewards import Adversarial, PolicyEntropy
+from iddm.rewards.expert import Expert, ExpertSampler
+from iddm.rewards.rows import AgentRows, Transitions
+
+if TYPE_CHECKING:
+    from iddm.learners.sac import SAC
+
+
+class SACState(eqx.Module):
+    """Everything that learning changes."""
+
+    policy: SquashedGaussianPolicy
+    critics: tuple[MLP, MLP]
+    targets: tuple[MLP, MLP]
+    log_temperature: Float[Array, ""]
+    opt_states: dict[str, PyTree]
+    terms: dict[str, PyTree]
+    inverse: PyTree
+    normaliser: Normaliser
+    """The scale of policy and critics: of all that the agent has seen and the demonstrations, with equal weight."""
+
+
+class ReplayBatches(NamedTuple):
+    """K batches of rows from the buffer, with the scales to put them on."""
+
+    rows: Float[np.ndarray, "K batch width"]
+    """From all that the agent did: for policy, critics and inverse models."""
+    recent: Float[np.ndarray, "K batch width"]
+    """From its newest steps: for the terms of the reward."""
+    seen: tuple[np.ndarray, np.ndarray]
+    """Mean and variance of all states that the agent has seen."""
+    seen_recently: tuple[np.ndarray, np.ndarray]
+    change_var: np.ndarray
+    """Variance of s' − s in the newest steps."""
+    ends: tuple[np.ndarray, np.ndarray, np.ndarray]
+    """Steps, terminated episodes, and the sum of their lengths."""
+
+
+@dataclass(frozen=True)
+class GradientStep:
+    """One gradient step of everything, on one batch."""
+
+    sac: "SAC"
+    problem: Problem
+    expert: Expert | None
+    batches: ReplayBatches
+    left: Array | float
+
+    def run(self, state: SACState, rows: Array, recent: Array, key: PRNGKeyArray, with_policy: Array) -> tuple[SACState, Metrics]:
+        sac, metrics = self.sac, {}
+        k_terms, k_label, k_next, k_policy = jax.random.split(key, 4)
+        scale = state.normaliser.with_agent(
+            *self.batches.seen_recently
+        )  # of the reward's networks: what is recent, and the expert
+        sampler = None
+        if self.expert is not None:
+            sampler = ExpertSampler(self.expert, partial(scale.mixture_of, columns=self.expert.view.columns))
+        agent = self._agent_rows(recent, scale)
+
+        # Demonstrated transitions with inferred actions take the place of some rows, as far as they are trusted.
+        inverse, labels = state.inverse, None
+        batch = self._agent_rows(rows, scale)
+        obs, action = rows[:, self._columns.obs], rows[:, self._columns.action]
+        if sac.labels(self.expert):
+            inverse, labels, learned = self._label(state, rows, scale, k_label)
+            metrics |= {f"inverse/{name}": x for name, x in learned.items()}
+            batch, obs, action = labels.replace_rows(batch, obs, action, scale.mixture)
+
+        # The terms learn from the newest rows and reward the batch.
+        terms, reward, absorbing_reward = {}, jnp.zeros(len(rows)), jnp.zeros(())
+        for number, term in enumerate(self.problem.terms):
+            if isinstance(term, PolicyEntropy):  # SAC's own: the temperature
+                terms[term.name] = state.terms[term.name]
+                continue
+            k_update, k_reward = jax.random.split(jax.random.fold_in(k_terms, number))
+            terms[term.name], learned = term.update(state.terms[term.name], agent, sampler, k_update)
+            term_reward = term.reward(terms[term.name], batch, k_reward)
+            reward, absorbing_reward = reward + term_reward, absorbing_reward + term.absorbing_reward(terms[term.name], batch)
+            metrics |= {f"{term.name}/{name}": x for name, x in learned.items()}
+            metrics |= {f"{term.name}/reward": term_reward.mean(), f"{term.name}/reward_std": term_reward.std()}
+
+        # Critics.
+        lowest = sum(term.weight for term in self.problem.terms if isinstance(term, PolicyEntropy))
+        temperature = jnp.maximum(jnp.exp(state.log_temperature), lowest)
+        s, s_next = state.normaliser.mixture(obs), state.normaliser.mixture(batch.next_obs)
+        next_action, next_log_prob = state.policy.sample_with_log_prob(s_next, k_next)
+        target = critic_target(
+            reward,
+            state.targets,
+            jnp.concatenate([s_next, next_action], axis=-1),
+            temperature * next_log_prob,
+            batch.terminated,
+            sac.discount,
+            terminal_value=absorbing_reward / (1 - sac.discount),
+        )
+        (loss, q), grads = jax.value_and_grad(critic_loss, has_aux=True)(
+            state.critics, jnp.concatenate([s, action], axis=-1), target
+        )
+        updates, critic_opt = sac.critic_adam().update(grads, state.opt_states["critics"])
+        critics = eqx.apply_updates(state.critics, updates)
+        targets = jax.tree.map(lambda t, c: t + sac.target_rate * (c - t), state.targets, critics)
+
+        # Policy and temperature, every few steps.
+        def learn_policy(carry: PyTree) -> tuple[PyTree, Metrics]:
+            policy, log_temperature, policy_opt, temperature_opt = carry
+
+            def loss(policy: SquashedGaussianPolicy) -> tuple[Array, Array]:
+                rl_loss, log_prob = actor_loss(policy, critics, s, temperature, k_policy)
+                if labels is not None:
+                    rl_loss = rl_loss + sac.inverse.cloning_weight * labels.cloning_loss(policy, state.normaliser.mixture)
+                return rl_loss, log_prob
+
+            grads, log_prob = jax.grad(loss, has_aux=True)(policy)
+            updates, policy_opt = sac.adam().update(grads, policy_opt)
+            policy = eqx.apply_updates(policy, updates)
+            wanted = sac.final_target_entropy + self.left * (sac.target_entropy - sac.final_target_entropy)
+            wanted = wanted * self.problem.action_space.size
+            grad = jax.grad(temperature_loss)(log_temperature, log_prob, wanted)
+            updates, temperature_opt = sac.adam().update(grad, temperature_opt)
+            log_temperature = jnp.asarray(optax.apply_updates(log_temperature, updates))
+            return (policy, log_temperature, policy_opt, temperature_opt), {"sac/entropy": -log_prob}
+
+        carry = (state.policy, state.log_temperature, state.opt_states["policy"], state.opt_states["temperature"])
+        (policy, log_temperature, policy_opt, temperature_opt), learned = jax.lax.cond(
+            with_policy, learn_policy, lambda carry: (carry, {"sac/entropy": jnp.asarray(jnp.nan)}), carry
+        )
+        opt_states = {"policy": policy_opt, "critics": critic_opt, "temperature": temperature_opt}
+        metrics |= learned | {"sac/critic_loss": loss, "sac/q": q, "sac/temperature": temperature}
+        return SACState(policy, critics, targets, log_temperature, opt_states, terms, inverse, state.normaliser), metrics
+
+    @property
+    def _columns(self) -> Columns:
+        past = None if self.expert is None else self.expert.view.past
+        num_past = 0 if past is None else past.shape[1]
+        return Columns.of(self.problem.obs_size, self.problem.action_space.size, num_past)
+
+    def _agent_rows(self, rows: Array, scale: Normaliser) -> AgentRows:
+        """Rows of the buffer as the terms of the reward see them."""
+        columns, n = self._columns, len(rows)
+        transitions = Transitions(
+            s=scale.mixture(rows[:, columns.obs]), a=rows[:, columns.action], s_next=scale.mixture(rows[:, columns.next_obs])
+        )
+        absorbed = None
+        if self.expert is not None:
+            past = None
+            if self.expert.view.past is not None:
+                past = scale.mixture(rows[:, columns.past].reshape(n, -1, self.problem.obs_size))
+            transitions = transitions.with_view(past, self.expert.view.columns)
+            if self.expert.ends is not None:
+                count, num_terminated, lengths = self.batches.ends
+                unused = jnp.maximum(self.expert.ends.limit * num_terminated - lengths, 0.0)
+                absorbed = unused / (unused + count)
+        return AgentRows(
+            transitions=transitions,
+            log_prob=jnp.zeros(n),
+            env_reward=rows[:, columns.env_reward],
+            valid=jnp.ones(n),
+            terminated=rows[:, columns.terminated] > 0,
+            step=rows[:, columns.step].astype(int),
+            next_obs=rows[:, columns.next_obs],
+            target=None,
+            absorbed_share=absorbed,
+            drawn=True,
+        )
+
+    def _label(
+        self, state: SACState, rows: Array, scale: Normaliser, key: PRNGKeyArray
+    ) -> tuple[PyTree, Labels, dict[str, Array]]:
+        """Train the inverse models on the batch, and label demonstrated transitions."""
+        assert self.expert is not None
+        k_draw, k_use = jax.random.split(key)
+        columns, expert = self._columns, self.expert
+        change_scale = self._change_scale()
+
+        def inputs(s: Array, s_next: Array) -> Array:
+            return jnp.concatenate([scale.mixture(s), jnp.clip((s_next - s) / change_scale, -scale.clip, scale.clip)], axis=-1)
+
+        inverse, error = self.sac.inverse.learn(
+            state.inverse, inputs(rows[:, columns.obs], rows[:, columns.next_obs]), rows[:, columns.action]
+        )
+        n = round(self.sac.batch_size * self.sac.inverse.share)
+        which = jax.random.randint(k_draw, (n,), 0, expert.starts.shape[0])
+        start = expert.starts[which]
+        s, s_next = expert.rows[start], expert.rows[start + 1]
+        terminated = jnp.zeros(n, bool) if expert.ends is None else expert.ends.terminal[start + 1]
+        if expert.actions is not None:  # the method was given them: nothing has to be inferred
+            action, agreement = expert.actions[which], jnp.ones(n)
+        else:
+            action, agreement = self.sac.inverse.infer(inverse, inputs(s, s_next))
+        covered = self._covered(state, Transitions(s=scale.mixture(s), a=action, s_next=scale.mixture(s_next)), terminated)
+        used = jax.random.uniform(k_use, (n,)) < agreement
+        labels = Labels(s=s, s_next=s_next, action=action, terminated=terminated, used=used, trust=agreement * covered)
+        return inverse, labels, {"error": error, "agreement": agreement.mean(), "trust": labels.trust.mean()}
+
+    def _covered(self, state: SACState, rows: Transitions, terminated: Array) -> Array:
+        """min(1, 2(1 − D)): below 1 where the discriminator is sure that the agent has not been there recently."""
+        logits = [
+            term.expert_logit(state.terms[term.name], rows, terminated)
+            for term in self.problem.terms
+            if isinstance(term, Adversarial)
+        ]
+        return jnp.minimum(1.0, 2 * jax.nn.sigmoid(-logits[0])) if logits else jnp.ones(len(rows.s))
+
+    def _change_scale(self) -> Array:
+        """Deviation of s' − s over demonstrations and the agent's newest steps, with equal weight."""
+        assert self.expert is not None
+        rows, starts = self.expert.rows, self.expert.starts
+        theirs = (rows[starts + 1] - rows[starts]).var(axis=0)
+        return jnp.sqrt(0.5 * theirs + 0.5 * self.batches.change_var + 1e-8)
