@@ -8,9 +8,6 @@ from pathlib import Path
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache" / "jax"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 
-# Most of the tests' time is compiling small programs that run for a moment: compile them quickly, not well.
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
-
 import numpy as np
 import pytest
 
