@@ -32,6 +32,9 @@ class Spoiled:
         obs = self._env.reset()
         return self._spoil(obs) if self._part == "reset" else obs
 
+    def restart(self, which: np.ndarray) -> np.ndarray:
+        return self._env.restart(which)
+
     def step(self, action: np.ndarray) -> vector.Step:
         self._time += 1
         step = self._env.step(action)
