@@ -10,6 +10,8 @@ from rich.table import Table
 
 METRICS = {
     "episode_return": "return (environment's own)",
+    "evaluation_return": "return of the most likely actions",
+    "closeness": "closeness to held-out demonstrations",
     "adversarial/expert_accuracy": "discriminator right on expert",
     "adversarial/agent_accuracy": "discriminator right on agent",
     "mi/information": "I(s; (s', a)), nats",
@@ -18,6 +20,9 @@ METRICS = {
     "inverse/held_out_error": "inverse model's error, held out",
     "cloning/held_out_error": "policy's error, held out",
 }
+
+SELDOM = ("episode_return", "evaluation_return", "closeness")
+"""Metrics that most rows lack: the newest is shown."""
 
 
 class TrainingDisplay:
@@ -32,7 +37,7 @@ class TrainingDisplay:
         self._unit = unit
         self._plain_every = plain_every
         self._last_line = 0.0
-        self._return = float("nan")
+        self._newest: dict[str, float] = {}
         self._first: dict[str, float] | None = None
         self._live: Live | None = None
         self._progress = Progress(
@@ -58,9 +63,8 @@ class TrainingDisplay:
 
     def __call__(self, row: dict[str, float]) -> None:
         self._first = self._first or row
-        if row["episode_return"] == row["episode_return"]:
-            self._return = row["episode_return"]
-        shown = row | {"episode_return": self._return}
+        self._newest |= {name: row[name] for name in SELDOM if row[name] == row[name]}
+        shown = row | self._newest
         speed = self._speed(row)
         if self._live:
             self._progress.update(self._task, completed=row[self._unit])
@@ -99,4 +103,4 @@ def _short(key: str) -> str:
 def _number(key: str, x: float) -> str:
     if x != x:
         return "–"
-    return f"{x:,.1f}" if key == "episode_return" else f"{x:.2f}"
+    return f"{x:,.1f}" if key.endswith("_return") else f"{x:.2f}"
