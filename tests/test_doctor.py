@@ -13,7 +13,7 @@ import iddm
 from iddm.cli import main
 from iddm.demos import Demos
 from iddm.doctor import diagnose
-from tests.conftest import TINY
+from tests.conftest import TINY, TINY_GAIFO, TINY_IDDM
 
 
 def said(run: Path, control: Path | None = None) -> str:
@@ -24,7 +24,7 @@ def said(run: Path, control: Path | None = None) -> str:
 def sound(cartpole_demos: Demos, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("doctor")
     iddm.save_demos(cartpole_demos, folder / "demos.npz")
-    return iddm.train("CartPole", folder / "demos.npz", "iddm", folder / "run", seed=1, **TINY).path
+    return iddm.train("CartPole", folder / "demos.npz", "iddm", folder / "run", seed=1, **TINY_IDDM).path
 
 
 @pytest.fixture
@@ -67,12 +67,12 @@ def test_demonstrations_in_other_units_saturate_the_discriminator_and_are_named(
 def test_only_columns_that_are_compared_are_far_from_the_demonstrations(cartpole_demos: Demos, tmp_path: Path) -> None:
     moved = replace(cartpole_demos, observations=tuple(o + np.float32([0, 50, 0, 70]) for o in cartpole_demos.observations))
     iddm.save_demos(moved, tmp_path / "d.npz")
-    iddm.train("CartPole", tmp_path / "d.npz", "gaifo", tmp_path / "run", columns="0,2,3", **TINY)
+    iddm.train("CartPole", tmp_path / "d.npz", "gaifo", tmp_path / "run", columns="0,2,3", **TINY_GAIFO)
     assert "far from the demonstrations' in column 3: column 3 is" in said(tmp_path / "run")
 
 
 def test_a_collapsed_entropy_is_found_for_a_continuous_policy(hopper_demos: Demos, tmp_path: Path) -> None:
-    iddm.train("Hopper-v5", hopper_demos, "gaifo", tmp_path / "run", log_std_init=-6.0, **TINY)
+    iddm.train("Hopper-v5", hopper_demos, "gaifo", tmp_path / "run", log_std_init=-6.0, **TINY_GAIFO)
     text = said(tmp_path / "run")
     assert "The policy's entropy has collapsed" in text
     assert "--log-std-init" in text

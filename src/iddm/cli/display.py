@@ -1,6 +1,7 @@
 """What a long command shows while it works: a live panel on a terminal, plain lines elsewhere."""
 
 import time
+from math import nan
 from types import TracebackType
 
 from rich.console import Console, Group
@@ -63,7 +64,7 @@ class TrainingDisplay:
 
     def __call__(self, row: dict[str, float]) -> None:
         self._first = self._first or row
-        self._newest |= {name: row[name] for name in SELDOM if row[name] == row[name]}
+        self._newest |= {name: row[name] for name in SELDOM if row.get(name, nan) == row.get(name)}
         shown = row | self._newest
         speed = self._speed(row)
         if self._live:

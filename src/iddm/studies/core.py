@@ -36,32 +36,38 @@ __all__ = [
     "what_differs",
 ]
 
+CHOICES = ("preset", "learner")
+"""Settings that choose the defaults of the others."""
 Settings = Mapping[str, Any]
 """Settings by the names of their flags: {"steps": 1_000_000, "entropy.weight": 0.01}."""
 
 
 def config_of(task: str, method: str, settings: Settings) -> Config:
-    """The config that these flags make: the preset chooses the defaults, the other settings change them."""
+    """The config that these flags make: preset and learner choose the defaults, the other settings change them."""
     defaults, nested = _defaults(task, method, settings), {}
     for name, value in settings.items():
         group, _, field = name.rpartition(".")
         if group:
             nested.setdefault(group, {})[field] = value
-        elif name != "preset":
+        elif name not in CHOICES:
             nested[name] = value
     return configure(defaults, nested)
 
 
 def _defaults(task: str, method: str, settings: Settings) -> Config:
-    return default_config(task, method, settings.get("preset", "tuned"))
+    return default_config(task, method, settings.get("preset", "tuned"), settings.get("learner"))
 
 
 def what_differs(task: str, method: str, settings: Settings) -> tuple[tuple[str, Any], ...]:
-    """The settings that have to be given, sorted by name: a preset other than ours, and what differs from its defaults."""
-    defaults, tuned = _defaults(task, method, settings), default_config(task, method)
+    """The settings that have to be given, sorted by name: another preset or learner, and what differs from their defaults."""
+    defaults, ours = _defaults(task, method, settings), default_config(task, method)
     given = {name: value for name, value in settings.items() if not _of_another_learner(defaults, name)}
-    compared = {name: tuned if name == "preset" else defaults for name in given}
-    return tuple(sorted((name, value) for name, value in given.items() if setting(compared[name], name) != value))
+    compared = {name: ours if name in CHOICES else defaults for name in given}
+    return tuple(sorted((name, value) for name, value in given.items() if _chosen(compared[name], name) != value))
+
+
+def _chosen(config: Config, name: str) -> Any:
+    return config.learner.name if name == "learner" else setting(config, name)
 
 
 def _of_another_learner(config: Config, name: str) -> bool:

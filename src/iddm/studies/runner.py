@@ -8,13 +8,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from math import isnan
 from pathlib import Path
 
 from iddm.errors import UserError
 from iddm.studies.core import Run, bundled_expert, evaluate, finish
 from iddm.studies.pool import Ended, Job, in_parallel
 from iddm.studies.provenance import commit
-from iddm.studies.results import Outcome, Result, Results, thinned
+from iddm.studies.results import Outcome, Result, Results, evaluated, thinned
 from iddm.studies.spec import EXPERT, RunSpec
 from iddm.utils.files import write_whole
 from iddm.utils.locks import locked
@@ -63,7 +64,10 @@ def complete(spec: RunSpec, runs: str) -> None:
     returns = evaluate(policy, env=spec.task, episodes=spec.episodes).returns
     seconds = metrics[-1]["seconds"] if metrics else time.perf_counter() - began
     about = {"commit": commit(), "seconds": round(seconds, 1)}
-    write_whole(file, Outcome(Result.of(spec, returns, metrics), thinned(metrics), about).to_json())
+    evaluations = evaluated(metrics)
+    if evaluations:
+        about["evaluated_at"] = [round(row["seconds"], 1) for row in metrics if not isnan(row["evaluation_return"])]
+    write_whole(file, Outcome(Result.of(spec, returns, metrics), thinned(metrics), about, evaluations).to_json())
 
 
 def run_study(

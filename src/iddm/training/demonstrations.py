@@ -19,6 +19,7 @@ from iddm.rewards.expert import Expert, ExpertEnds, ExpertView
 from iddm.tasks import find_task
 
 LOG = logging.getLogger("iddm")
+CLEARLY_SHORTER = 0.9
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def complete_terms(config: Config, demos: Demos, shape: EnvShape) -> Config:
     whole = config.columns is None and config.window == 2 and parse_stride(config.stride) == 1
     terms = {name: term.for_demos(end_early, whole) for name, term in config.terms.items()}
     if end_early and terms != dict(config.terms):
-        assumed = " (shorter than the time limit; the file does not say)" if demos.terminated is None else ""
+        assumed = " (by their length; the file does not say)" if demos.terminated is None else ""
         LOG.info(
             f"{ended.sum()} of {len(ended)} demonstrated episodes end by themselves{assumed}: the reward is the discriminator's "
             "logit, with absorbing states where ends are compared (--adversarial.reward-form, --adversarial.absorbing)."
@@ -123,8 +124,11 @@ def complete_terms(config: Config, demos: Demos, shape: EnvShape) -> Config:
 
 
 def ended_by_themselves(demos: Demos, limit: int) -> Bool[np.ndarray, " episodes"]:
-    """Which episodes ended in a terminal state; where the file does not say, those shorter than the time limit."""
-    return demos.lengths < limit if demos.terminated is None else np.asarray(demos.terminated)
+    """Which episodes ended in a terminal state; where the file does not say, those clearly shorter than the time limit.
+
+    Others' recordings of whole episodes often lack a row or a few at the end.
+    """
+    return demos.lengths < CLEARLY_SHORTER * limit if demos.terminated is None else np.asarray(demos.terminated)
 
 
 def find_demos(config: Config, given: Demos | None = None) -> tuple[str, Demos]:
