@@ -66,14 +66,10 @@ class Evaluations:
         closest = max(close, key=lambda row: (row["closeness"], row["iteration"]))
         last.save(self._run.last_policy_path)
         write_whole(self._run.policy_path, self._file(int(closest["iteration"])).read_bytes())
-        shutil.rmtree(self._folder)
-
-    @property
-    def _folder(self) -> Path:
-        return self._run.path / "evaluated"
+        shutil.rmtree(self._run.evaluated_folder)
 
     def _file(self, iteration: int) -> Path:
-        return self._folder / f"iteration_{iteration:08d}.safetensors"
+        return self._run.evaluated_folder / f"iteration_{iteration:08d}.safetensors"
 
 
 NOT_EVALUATED: Row = {"evaluation_return": nan, "evaluation_length": nan, "closeness": nan}

@@ -67,7 +67,7 @@ class Run:
 
     def remove_leftovers(self) -> None:
         """Remove what a killed process had begun to write."""
-        for folder in (self.path, self.checkpoints.folder):
+        for folder in (self.path, self.checkpoints.folder, self.evaluated_folder):
             for path in filter(is_leftover, folder.glob(".*")):
                 path.unlink(missing_ok=True)
 
@@ -112,6 +112,10 @@ class Run:
     @property
     def policy_path(self) -> Path:
         return self.path / "policy.safetensors"
+
+    @property
+    def evaluated_folder(self) -> Path:
+        return self.path / "evaluated"
 
     @property
     def last_policy_path(self) -> Path:
