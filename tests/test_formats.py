@@ -393,7 +393,7 @@ def test_a_missing_extra_is_named_with_the_command_that_installs_it(module: str,
     (tmp_path / "absent" / f"{module}.py").write_text("raise ImportError")
     code = f"import sys; sys.path.insert(0, {str(tmp_path / 'absent')!r})\nimport iddm\niddm.load_demos({str(path)!r})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert f"pip install 'iddm[{extra}]'" in done.stderr.splitlines()[-1]
+    assert f"pip install 'iddm-imitation[{extra}]'" in done.stderr.splitlines()[-1]
 
 
 def test_convert_writes_our_npz_and_minari_and_back(tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch) -> None:
