@@ -50,6 +50,7 @@ def test_the_wheel_runs_the_first_commands_of_the_readme_in_a_fresh_environment(
     commands = [shlex.split(line, comments=True) for line in block.splitlines()]
     assert [command[1] for command in commands] == ["demos", "inspect", "train", "eval"]
     few = {"train": ["--steps", "2048", "--hidden", "16", "16"], "eval": ["--episodes", "2"]}
+    said = ""
     for program, name, *rest in commands:
         said = run(bin / program, name, *rest, *few.get(name, []))
     assert "HalfCheetah-v5: " in said
