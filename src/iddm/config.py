@@ -4,7 +4,7 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import tyro
@@ -22,7 +22,7 @@ from iddm.utils.settings import COUNT, Range, check
 class Config:
     """All that determines a run."""
 
-    env: tyro.conf.Positional[str]
+    env: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="ENV")]
     """A task (HalfCheetah), a registered Gymnasium id (HalfCheetah-v5), or module:function."""
     method: str = "iddm"
     """iddm, gaifo, gaifo-s, gail, bc, bco, deepmimic, ppo; controls: none (a constant reward) and random."""

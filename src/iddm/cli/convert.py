@@ -2,17 +2,19 @@
 
 import dataclasses
 from pathlib import Path
+from typing import Annotated
 
 import tyro
 
 from iddm.cli.console import OUT
+from iddm.cli.flags import parse_flags
 
 
 @dataclasses.dataclass(frozen=True)
 class _Convert:
-    source: tyro.conf.Positional[Path]
+    source: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="IN")]
     """Demonstrations in any supported format."""
-    out: tyro.conf.Positional[Path]
+    out: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="OUT")]
     """A name that ends in .npz, or a folder for a Minari dataset."""
 
 
@@ -20,7 +22,7 @@ def convert_command(args: list[str]) -> None:
     """Write demonstrations of any format as our npz or as a Minari dataset."""
     from iddm.demos import convert_demos
 
-    given = tyro.cli(_Convert, args=args, prog="iddm convert")
+    given = parse_flags(_Convert, args, "iddm convert")
     demos = convert_demos(given.source, given.out)
     OUT.print(f"{given.out}: {demos.num_episodes} episodes, {demos.num_transitions} transitions", highlight=False)
     if "note_rows" in demos.metadata:

@@ -2,15 +2,17 @@
 
 import dataclasses
 from pathlib import Path
+from typing import Annotated
 
 import tyro
 
 from iddm.cli.console import OUT
+from iddm.cli.flags import parse_flags
 
 
 @dataclasses.dataclass(frozen=True)
 class _Inspect:
-    file: tyro.conf.Positional[Path]
+    file: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FILE")]
     """File of demonstrations."""
     env: str | None = None
     """Environment to compare them with."""
@@ -27,7 +29,7 @@ def inspect_command(args: list[str]) -> int:
     from iddm.demos import inspect_demos, load_demos, print_inspection
     from iddm.demos.align import choose_columns
 
-    given = tyro.cli(_Inspect, args=args, prog="iddm inspect")
+    given = parse_flags(_Inspect, args, "iddm inspect")
     demos = load_demos(given.file)
     sizes = sample = None
     if given.env is not None:
