@@ -357,13 +357,15 @@ def test_csv_without_names_is_one_episode_of_states(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("x,y\n1,2\n3,\n", "could not convert string ''"),
-        ("x,y\n1,2\n3\n", "the table cannot be read"),
+        ("x,y\n1,2\n3,\n", "line 3, column 'y': the cell is empty"),
+        ("x,y\n1,2\n\n3,oh\n", "line 4, column 'y': 'oh' is not a finite number"),
+        ("x,kind,y\n1,run,2\n3,run,4;\n", "line 3, column 'y': '4;' is not a finite number"),
+        ("x,y\n1,2\n3\n", "line 3 has 1 cell"),
         ("x,x\n1,2\n3,4\n", "the same name"),
         ("x,y\n", "no rows"),
         ("episode,reward\n0,1\n0,2\n", "no column of the table is a state"),
-        ("x,y\n1,2\n3,nan\n", "NaN in column 1"),
-        ("dear reader\nhow are you\n", "the table cannot be read"),
+        ("x,y\n1,2\n3,nan\n", "line 3, column 'y': 'nan' is not a finite number"),
+        ("dear reader\nhow are you\n", "no column of the table is a state"),
     ],
 )
 def test_a_bad_table_says_where(text: str, words: str, tmp_path: Path) -> None:

@@ -34,6 +34,10 @@ class Config:
     """Use only the first N episodes."""
     demo_transitions: int | None = None
     """Use only N transitions, chosen at random."""
+    episode_column: str | None = None
+    """Columns of a table (CSV, Parquet) that tell episodes apart, where their names do not say so: trial, or subject,trial."""
+    scale: str | None = None
+    """Units of the demonstrations' columns, if not radians and metres: 2:8=deg, or rootz=mm,rooty,bthigh=deg."""
     demo_columns: str | None = None
     """Columns of the demonstrations to use, as in 0:8,11 or by name; without it, all."""
     columns: str | None = None

@@ -2,6 +2,7 @@
 
 import dataclasses
 import shlex
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -42,6 +43,8 @@ def learn(config: Any, where: Any, env: str | None = None, env_kwargs: dict[str,
     from iddm.training.train import resume, start
 
     def show(setup: Any) -> TrainingDisplay:
+        if not isinstance(where, Run):
+            _warn_of_demos(setup)
         return TrainingDisplay(f"{config.method} on {config.env}", *config.length, beside=_compared_with(setup))
 
     try:
@@ -53,6 +56,19 @@ def learn(config: Any, where: Any, env: str | None = None, env_kwargs: dict[str,
     evaluation = " ".join(["iddm eval", shlex.quote(str(run.path)), *said_again(config)])
     OUT.print(f"Policy: {run.policy_path}\nEvaluate it with: {evaluation}", highlight=False)
     return 0
+
+
+def _warn_of_demos(setup: Any) -> None:
+    """What `iddm inspect` would warn of, a line each."""
+    from iddm.cli.inspect import inspect_beside
+    from iddm.demos.align import parse_stride
+
+    if setup.demonstrations is None or not setup.config.demos:
+        return
+    given, stride = setup.demonstrations, parse_stride(setup.config.stride)
+    for level, sentence in inspect_beside(given.demos, setup.spec, setup.shape, given.record.columns, stride).findings:
+        if level == "warning":
+            print(f"iddm: {sentence}", file=sys.stderr)
 
 
 def _compared_with(setup: Any) -> str:

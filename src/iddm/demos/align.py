@@ -118,17 +118,30 @@ def take_columns(demos: Demos, columns: tuple[int, ...]) -> Demos:
     return replace(demos, observations=tuple(rows[:, list(columns)] for rows in demos.observations), metadata=metadata)
 
 
+def by_name(demos: Demos, names: Sequence[str]) -> Demos | None:
+    """The columns of these names, in this order; None where the demonstrations do not have them all."""
+    if not names or not set(names) <= set(demos.columns):
+        return None
+    return take_columns(demos, tuple(demos.columns.index(name) for name in names))
+
+
 def choose_columns(
     demos: Demos, env: EnvSizes, columns: str | None, demo_columns: str | None, where: str
 ) -> tuple[Demos, tuple[int, ...] | None]:
-    """The demonstrations cut to the columns that are compared, and which of the environment's these are (None for all)."""
+    """The demonstrations cut to the columns that are compared, and which of the environment's these are (None for all).
+
+    Where both have names, columns are matched by these, otherwise by their order.
+    """
     if demo_columns is not None:
         demos = take_columns(demos, parse_columns(demo_columns, demos.obs_size, demos.columns, where))
+    whole = demos.obs_size == env.obs_size
     if columns is None:
-        return demos, None
-    names = env.columns or (demos.columns if demos.obs_size == env.obs_size else ())
-    chosen = parse_columns(columns, env.obs_size, names, env.env_id)
-    if demos.obs_size == env.obs_size:
+        return by_name(demos, env.columns) or demos, None
+    own = whole and not any(part.strip() in env.columns for part in columns.split(","))
+    chosen = parse_columns(columns, env.obs_size, demos.columns if own else env.columns, env.env_id)
+    if named := by_name(demos, [env.columns[i] for i in chosen] if env.columns else ()):
+        return named, chosen
+    if whole:
         return take_columns(demos, chosen), chosen
     if demos.obs_size == len(chosen):
         return demos, chosen

@@ -15,6 +15,7 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.wrappers import TimeLimit
 
+from iddm.envs.columns import names_of
 from iddm.envs.guard import GuardedEnv, reason
 from iddm.envs.spaces import ActionSpace, EnvSizes, action_space_of
 from iddm.errors import UserError
@@ -122,13 +123,15 @@ class EnvShape:
     action_space: ActionSpace
     max_episode_steps: int | None
     columns: tuple[str, ...] = ()
-    """Names of the columns where observations are a dictionary or a tuple, in the order in which they are flattened."""
+    """Names of the columns, where they are known (envs/columns.py)."""
+    step_seconds: float | None = None
+    """Simulated seconds per step, where the environment says."""
 
     @property
     def sizes(self) -> EnvSizes:
         """What demonstrations are compared with."""
         width = None if self.action_space.discrete else self.action_space.size
-        return EnvSizes(self.env_id, self.obs_size, self.max_episode_steps, width, self.columns)
+        return EnvSizes(self.env_id, self.obs_size, self.max_episode_steps, width, self.columns, self.step_seconds)
 
 
 def shape_of(spec: EnvSpec) -> EnvShape:
@@ -137,24 +140,19 @@ def shape_of(spec: EnvSpec) -> EnvShape:
     try:
         assert env.observation_space.shape is not None
         obs_size = int(env.observation_space.shape[0])
-        names = column_names(env.unwrapped.observation_space)
-        names = tuple(names) if len(names) == obs_size else ()  # a wrapper may have changed them
-        return EnvShape(spec.id, obs_size, action_space_of(env.action_space, spec.id), spec.max_episode_steps, names)
+        actions = action_space_of(env.action_space, spec.id)
+        return EnvShape(spec.id, obs_size, actions, spec.max_episode_steps, names_of(env, obs_size), _step_seconds(env))
     finally:
         env.close()
 
 
-def column_names(space: gym.Space, name: str = "") -> list[str]:
-    """ "place.x", "place.y[0]", … of a dictionary or tuple of spaces; nothing for a single one."""
-    parts: list[tuple[str, gym.Space]] = []
-    if isinstance(space, gym.spaces.Dict):
-        parts = [(str(key), part) for key, part in space.spaces.items()]
-    elif isinstance(space, gym.spaces.Tuple):
-        parts = [(str(i), part) for i, part in enumerate(space.spaces)]
-    elif name:
-        size = gym.spaces.flatdim(space)
-        return [name] if size == 1 else [f"{name}[{i}]" for i in range(size)]
-    return [column for key, part in parts for column in column_names(part, f"{name}.{key}" if name else key)]
+def _step_seconds(env: gym.Env) -> float | None:
+    """The `dt` of MuJoCo's and many other environments, or CartPole's `tau`; frames per second of a film say nothing of it."""
+    for name in ("dt", "tau"):
+        seconds = getattr(env.unwrapped, name, None)
+        if isinstance(seconds, int | float) and 1e-6 < seconds < 1e6:
+            return float(seconds)
+    return None
 
 
 def import_module(name: str) -> None:
