@@ -165,7 +165,10 @@ def test_slower_demonstrations_and_longer_windows_train_and_resume_to_the_same_b
         (["--stride", "x"], "environment steps between two rows"),
         (["--columns", "0,2", "--window", "1"], "at least 2 states"),
         (["--columns", "0,2", "--stride", "2", "--method", "gail"], "compares actions"),
-        (["--columns", "0,2", "--method", "bco"], "needs demonstrations with every column"),
+        (
+            ["--columns", "0,2", "--method", "bco"],
+            "learns from whole states, and needs demonstrations with every column: use iddm or gaifo",
+        ),
         (["--columns", "0,2", "--adversarial.absorbing"], "needs demonstrations with every column"),
     ],
 )

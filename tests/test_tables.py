@@ -1,6 +1,7 @@
 """Tables as people have them: text ids, times, degrees, names; and what `inspect` and `train` say of them."""
 
 import runpy
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from iddm.cli import main
+from iddm.config import default_config
 from iddm.demos import Demos, inspect_demos, load_demos
 from iddm.demos.align import choose_columns
 from iddm.demos.boundaries import jumps
@@ -19,7 +21,7 @@ from iddm.demos.units import parse_scale, scale_columns
 from iddm.envs.spaces import EnvSizes
 from iddm.envs.spec import resolve, shape_of
 from iddm.errors import UserError
-from iddm.training.demonstrations import ended_by_themselves
+from iddm.training.demonstrations import align_demos, ended_by_themselves
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "from_a_table.py"
 
@@ -146,6 +148,17 @@ def test_a_step_is_as_long_as_the_environment_says_not_as_its_film() -> None:
 def test_an_episode_ended_by_itself_if_its_rows_times_the_stride_stay_below_the_limit(rows, stride, ended) -> None:
     demos = Demos((np.zeros((rows, 1)),))
     assert ended_by_themselves(demos, 100, Fraction(stride).limit_denominator(8)).tolist() == [ended]
+
+
+def test_bco_takes_demonstrations_of_twice_the_rate_as_every_second_row() -> None:
+    shape = shape_of(resolve("MountainCar-v0"))
+    rows = np.random.default_rng(0).normal(size=(9, 2)).astype(np.float32)
+    config = replace(default_config("MountainCar-v0", "bco"), stride="1/2")
+    _, demos, view = align_demos(Demos((rows,)), shape, config)
+    np.testing.assert_array_equal(demos.observations[0], rows[::2])
+    assert view.plain
+    _, halved, _ = align_demos(Demos((rows,)), shape, replace(config, stride="2"))
+    np.testing.assert_allclose(halved.observations[0][1], (rows[0] + rows[1]) / 2, rtol=1e-5)
 
 
 # Units and names

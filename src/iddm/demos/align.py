@@ -73,9 +73,12 @@ def parse_stride(text: str) -> Fraction:
     return stride
 
 
-def at_the_environments_rate(demos: Demos, stride: Fraction) -> tuple[Demos, Fraction]:
-    """Demonstrations to use with a stride of small numbers; others are interpolated to one row per step."""
-    if max(stride.numerator, stride.denominator) <= MAX_LAG:
+def at_the_environments_rate(demos: Demos, stride: Fraction, always: bool = False) -> tuple[Demos, Fraction]:
+    """Demonstrations to use with a stride of small numbers; others, or `always`, are interpolated to one row per step.
+
+    A stride of 1/k keeps every k-th row as it is.
+    """
+    if stride == 1 or (max(stride.numerator, stride.denominator) <= MAX_LAG and not always):
         return demos, stride
     episodes = []
     for rows in demos.observations:

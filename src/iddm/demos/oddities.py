@@ -161,13 +161,15 @@ def _length(demos: Demos, env: EnvSizes, stride: Fraction) -> list[Finding]:
 
 
 def _time_columns(demos: Demos) -> list[int]:
-    """Columns that rise by the same amount with every step of every episode."""
+    """Columns that rise by the same amount with every step, and start at the same value in every episode or never go back."""
     if demos.lengths.max() < 5:
         return []
     steps = np.concatenate([np.diff(episode.astype(np.float64), axis=0) for episode in demos.observations])
     mean = steps.mean(axis=0)
     even = (np.abs(steps - mean) <= 1e-3 * np.abs(mean) + 1e-6 * np.abs(demos.observations[0]).max(axis=0)).all(axis=0)
-    return np.flatnonzero(even & (mean > 1e-6)).tolist()
+    starts, ends = (np.stack([episode[i] for episode in demos.observations]).astype(np.float64) for i in (0, -1))
+    restarts, runs_on = (np.abs(starts - starts[0]) <= mean / 2).all(axis=0), (starts[1:] > ends[:-1]).all(axis=0)
+    return np.flatnonzero(even & (mean > 1e-6) & (restarts | runs_on)).tolist()
 
 
 def _shown(indices: list[int], names: tuple[str, ...]) -> str:

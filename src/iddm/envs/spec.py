@@ -72,9 +72,11 @@ def resolve(
 def _import_function(name: str) -> MakeEnv:
     module, _, function = name.partition(":")
     try:
-        made: Any = getattr(importlib.import_module(module), function)
+        made: Any = getattr(_import_here(module), function)
     except (ImportError, AttributeError) as error:
-        raise UserError(f"Environment '{name}': {error}. Give module:function, with the module importable.") from error
+        raise UserError(
+            f"Environment '{name}': {error}. Give module:function from the directory of the module's file, or --import FILE.py."
+        ) from error
     except (Exception, SystemExit) as error:  # the user's own code can fail in any way
         raise UserError(f"Environment '{name}': importing {module} raised {reason(error)}.") from error
     if not callable(made):
@@ -167,13 +169,18 @@ def import_module(name: str) -> None:
             sys.modules[path.stem] = module
             spec.loader.exec_module(module)
         else:
-            if "" not in sys.path and str(Path.cwd()) not in sys.path:
-                sys.path.insert(0, str(Path.cwd()))
-            importlib.import_module(name)
+            _import_here(name)
     except (Exception, SystemExit) as error:  # the user's own code can fail in any way
         if name.endswith(".py"):
             sys.modules.pop(Path(name).stem, None)  # half a module must not be found again
         raise UserError(f"--import {name}: {reason(error)}.") from error
+
+
+def _import_here(module: str) -> Any:
+    """Import a module, which may be a file of the current directory: an installed command does not look there by itself."""
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    return importlib.import_module(module)
 
 
 def parse_kwargs(text: str) -> dict[str, Any]:

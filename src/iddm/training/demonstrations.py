@@ -137,15 +137,17 @@ def align_demos(demos: Demos, shape: EnvShape, config: Config) -> tuple[Demos, D
     where = config.demos or "the demonstrations"
     stride = parse_stride(config.stride)
     demos, columns = choose_columns(demos, shape.sizes, config.columns, config.demo_columns, where)
-    changed = stride != 1 or config.window != 2 or columns is not None
-    if changed and (config.learner.needs_demos or config.needs_whole_episodes):
+    copies = config.learner.needs_demos  # actions given whole states, one step apart
+    changed = config.window != 2 or columns is not None or (stride != 1 and not copies)
+    if changed and (copies or config.needs_whole_episodes):
+        flags = "--columns and --window are" if copies else "--columns, --stride and --window are"
         raise UserError(
-            f"--columns, --stride and --window are for a discriminator on transitions; method {config.method}, as set, needs "
-            "demonstrations with every column, at the environment's rate."
+            f"{flags} for a discriminator on transitions; method {config.method}, as set, learns from whole states, and needs "
+            "demonstrations with every column: use iddm or gaifo."
         )
     if stride != 1 and config.needs_expert_actions:
         raise UserError(f"--stride {config.stride}: method {config.method} compares actions, which go with every step; use iddm.")
-    at_rate, stride = at_the_environments_rate(demos, stride)
+    at_rate, stride = at_the_environments_rate(demos, stride, always=copies)
     return demos, at_rate, make_view(columns, config.window, stride)
 
 
