@@ -58,5 +58,5 @@ def hopper_file(hopper_demos: Demos, tmp_path: Path) -> Path:
     return tmp_path / "hopper.npz"
 
 
-TINY = {"steps": 1024, "num_envs": 4, "rollout_length": 64, "hidden": (16, 16), "checkpoint_every": 2}
+TINY = {"steps": 1024, "num_envs": 4, "rollout_length": 64, "hidden": (16, 16), "checkpoint_every": 2, "evaluations": 0}
 """Settings of a run of four small iterations."""

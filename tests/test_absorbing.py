@@ -31,7 +31,7 @@ def demos_of(lengths: list[int], limit: int, terminated: list[bool] | None = Non
         terminated=None if terminated is None else np.array(terminated),
     )
     rows, starts = demos.flat()
-    return ExpertSampler(Expert(jnp.asarray(rows), jnp.asarray(starts), ends=expert_ends(demos, limit)))
+    return ExpertSampler(Expert(jnp.asarray(rows), jnp.asarray(starts), ends=expert_ends(demos, demos, limit)))
 
 
 def absorbed_share(demos: ExpertSampler) -> float:

@@ -302,8 +302,12 @@ def test_the_display_says_that_it_compiles_and_shows_the_return_beside_the_exper
     console = Console(file=out, width=200)
     with TrainingDisplay("iddm on X", 300, console=console, plain_every=100.0, beside="expert 5.0, random 1.0") as display:
         for i in (1, 2, 3):
-            display({"steps": 100 * i, "seconds": 2.0 * i, "episode_return": float(i)})
+            seldom = {"episode_return": float(i), "evaluation_return": float("nan"), "closeness": float("nan")}
+            display({"steps": 100 * i, "seconds": 2.0 * i, **seldom})
     first, one, three = out.getvalue().splitlines()
     assert first == "iddm on X: 300 steps; compiling …"
-    assert re.sub(" +", " ", one) == "step 100 episode_return 1.0 (expert 5.0, random 1.0)"
-    assert re.sub(" +", " ", three) == "step 300 50/s 0 s left episode_return 3.0 (expert 5.0, random 1.0)"
+    assert re.sub(" +", " ", one) == "step 100 episode_return 1.0 (expert 5.0, random 1.0) evaluation_return – closeness –"
+    assert (
+        re.sub(" +", " ", three)
+        == "step 300 50/s 0 s left episode_return 3.0 (expert 5.0, random 1.0) evaluation_return – closeness –"
+    )

@@ -4,7 +4,7 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 import tyro
@@ -54,6 +54,12 @@ class Config:
     """What steps the environments: envpool, gymnasium, or envpool where it has the task (auto)."""
     max_episode_steps: int | None = None
     """Time limit of an episode; without it, the environment's own."""
+    evaluations: int = 10
+    """Evaluations during training, of four episodes each in environments of their own; 0 for none."""
+    hold_out: bool = True
+    """Hold out a fifth of the demonstrations and keep the policy closest to it; else closeness is measured on all of them."""
+    until: Literal["steps", "closeness"] = "steps"
+    """Train for all steps, or until the policy is as close to held-out demonstrations as demonstrations are to each other."""
     env_kwargs: str = "{}"
     """Options of the environment, as a JSON object."""
     checkpoint_every: int | None = None
@@ -68,6 +74,7 @@ class Config:
     def __post_init__(self) -> None:
         check(self, steps=COUNT, seed=Range(0, 2**32 - 1, whole=True), checkpoint_every=COUNT, max_episode_steps=COUNT)
         check(self, demo_episodes=COUNT, demo_transitions=COUNT, window=Range(1, 10_000, whole=True))
+        check(self, evaluations=Range(0, 100_000, whole=True))
 
     @property
     def needs_demos(self) -> bool:
@@ -141,6 +148,7 @@ def default_config(env: str, method: str = "iddm", preset: str = "tuned", learne
         method=method,
         preset=known,
         steps=value.steps,
+        hold_out=preset != "paper",
         learner=value.learner,
         terms={term.name: term for term in value.terms},
     )

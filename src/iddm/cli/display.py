@@ -11,6 +11,8 @@ from rich.table import Table
 
 METRICS = {
     "episode_return": "return (environment's own)",
+    "evaluation_return": "return of the most likely actions",
+    "closeness": "closeness to held-out demonstrations",
     "adversarial/expert_accuracy": "discriminator right on expert",
     "adversarial/agent_accuracy": "discriminator right on agent",
     "mi/information": "I(s; (s', a)), nats",
@@ -19,6 +21,9 @@ METRICS = {
     "inverse/held_out_error": "inverse model's error, held out",
     "cloning/held_out_error": "policy's error, held out",
 }
+
+SELDOM = ("episode_return", "evaluation_return", "closeness")
+"""Metrics that most rows lack: the newest is shown."""
 
 
 class TrainingDisplay:
@@ -42,7 +47,7 @@ class TrainingDisplay:
         self._beside = f"  ({beside})" if beside else ""
         self._last_line = 0.0
         self._unprinted = ""
-        self._return = float("nan")
+        self._newest: dict[str, float] = {}
         self._first: dict[str, float] | None = None
         self._live: Live | None = None
         self._progress = Progress(
@@ -71,9 +76,8 @@ class TrainingDisplay:
 
     def __call__(self, row: dict[str, float]) -> None:
         self._first = self._first or row
-        if row["episode_return"] == row["episode_return"]:
-            self._return = row["episode_return"]
-        shown = row | {"episode_return": self._return}
+        self._newest |= {name: row[name] for name in SELDOM if name in row and row[name] == row[name]}
+        shown = row | self._newest
         speed = self._speed(row)
         if self._live:
             self._progress.update(self._task, completed=row[self._unit])
@@ -120,4 +124,4 @@ def _short(key: str) -> str:
 def _number(key: str, x: float) -> str:
     if x != x:
         return "–"
-    return f"{x:,.1f}" if key == "episode_return" else f"{x:.2f}"
+    return f"{x:,.1f}" if key.endswith("_return") else f"{x:.2f}"

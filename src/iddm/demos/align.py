@@ -34,6 +34,11 @@ class View:
     expert_lag: int = 1
 
     @property
+    def stride(self) -> Fraction:
+        """Environment steps between two rows of the demonstrations."""
+        return Fraction(self.agent_lag, self.expert_lag)
+
+    @property
     def agent_lags(self) -> tuple[int, ...]:
         """How many steps before the newest state each of the others is, oldest first."""
         return tuple(self.agent_lag * i for i in range(self.window - 1, 0, -1))

@@ -59,7 +59,7 @@ def complete(spec: RunSpec, runs: str) -> None:
         policy, metrics = bundled_expert(spec.task), []
     else:
         run = finish(spec.config, file.parent)
-        policy, metrics = run.policy, run.metrics()
+        policy, metrics = run.last_policy, run.metrics()
     returns = evaluate(policy, env=spec.task, episodes=spec.episodes).returns
     seconds = metrics[-1]["seconds"] if metrics else time.perf_counter() - began
     about = {"commit": commit(), "seconds": round(seconds, 1)}

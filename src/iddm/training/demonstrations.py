@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from iddm.bundled import bundled_demos, with_expert_actions
+from iddm.closeness import Yardstick, split
 from iddm.config import Config
 from iddm.demos import Demos, load_demos, require_compatible
 from iddm.demos.align import View, at_the_environments_rate, choose_columns, make_view, parse_stride
@@ -63,6 +64,8 @@ class Demonstrations:
     record: DemosRecord
     agent_lags: tuple[int, ...]
     """How many steps before a successor the states lie that a discriminator compares with it."""
+    yardstick: Yardstick | None
+    """What closeness is measured with."""
 
 
 def prepare_demonstrations(config: Config, shape: EnvShape, given: Demos | None) -> Demonstrations:
@@ -73,9 +76,15 @@ def prepare_demonstrations(config: Config, shape: EnvShape, given: Demos | None)
     config = complete_terms(config, demos, shape)
     if config.needs_expert_actions and source.startswith("bundled: "):
         demos = with_expert_actions(demos, config.env)
-    given_rows, demos, view = align_demos(demos, shape, config)
-    expert = expert_arrays(demos, shape, config, view)
-    rows = np.asarray(expert.rows)
+    compared, demos, view = align_demos(demos, shape, config)
+    if shape.max_episode_steps is not None:
+        demos = replace(demos, terminated=ended_by_themselves(demos, shape.max_episode_steps, view.stride))
+    yardstick = Yardstick.of(demos, view, whole=config.demo_transitions is None)
+    learned = learned_from(demos, config)
+    expert = expert_arrays(learned, shape, config, view)
+    if view.plain and config.demo_transitions is None and shape.max_episode_steps is not None:
+        expert = expert._replace(ends=expert_ends(learned, demos, shape.max_episode_steps))
+    rows = np.concatenate(demos.observations)
     record = DemosRecord(
         source=source,
         sha256=digest,
@@ -86,7 +95,19 @@ def prepare_demonstrations(config: Config, shape: EnvShape, given: Demos | None)
         column_mean=tuple(rows.mean(axis=0).tolist()),
         column_std=tuple(rows.std(axis=0).tolist()),
     )
-    return Demonstrations(config, given_rows, expert, record, view.agent_lags)
+    return Demonstrations(config, compared, expert, record, view.agent_lags, yardstick)
+
+
+def learned_from(demos: Demos, config: Config) -> Demos:
+    """The demonstrations without the part that is held out to measure closeness."""
+    parts = split(demos)
+    wanted = config.hold_out and config.evaluations and config.schedule.rollout_length and config.demo_transitions is None
+    if not wanted or parts is None or (parts.by_blocks and config.needs_whole_episodes):
+        return demos
+    held = f"{parts.held_out.num_transitions} of {demos.num_transitions} transitions"
+    how = f"blocks of each episode, for there are only {demos.num_episodes}" if parts.by_blocks else "whole episodes"
+    LOG.info(f"Held out to measure closeness: {held} ({how}; --no-hold-out learns from all).")
+    return parts.rest
 
 
 def complete_terms(config: Config, demos: Demos, shape: EnvShape) -> Config:
@@ -178,8 +199,6 @@ def expert_arrays(demos: Demos, shape: EnvShape, config: Config, view: View) -> 
             columns=None if view.columns is None else jnp.asarray(view.columns),
         ),
     )
-    if view.plain and config.demo_transitions is None and shape.max_episode_steps is not None:
-        expert = expert._replace(ends=expert_ends(demos, shape.max_episode_steps))
     if not config.needs_whole_episodes:
         return expert
     if config.demo_transitions is not None:
@@ -187,14 +206,14 @@ def expert_arrays(demos: Demos, shape: EnvShape, config: Config, view: View) -> 
     return expert._replace(reference=jnp.asarray(demos.observations[0]))
 
 
-def expert_ends(demos: Demos, limit: int) -> ExpertEnds:
-    """The terminal states of the demonstrations."""
-    ended = ended_by_themselves(demos, limit)
-    terminal = np.zeros(demos.num_transitions + demos.num_episodes, bool)
-    terminal[np.cumsum(demos.lengths + 1) - 1] = ended
-    num_absorbed = np.maximum(limit - demos.lengths, 0)[ended].sum()
+def expert_ends(learned: Demos, demos: Demos, limit: int) -> ExpertEnds:
+    """The terminal states of the part of the demonstrations that is learned from, and its share of the time after them."""
+    terminal = np.zeros(learned.num_transitions + learned.num_episodes, bool)
+    terminal[np.cumsum(learned.lengths + 1) - 1] = ended_by_themselves(learned, limit)
+    num_absorbed = np.maximum(limit - demos.lengths, 0)[ended_by_themselves(demos, limit)].sum()
+    share = learned.num_transitions / demos.num_transitions
     return ExpertEnds(
-        terminal=jnp.asarray(terminal), num_absorbed=jnp.asarray(float(num_absorbed)), limit=jnp.asarray(float(limit))
+        terminal=jnp.asarray(terminal), num_absorbed=jnp.asarray(share * num_absorbed), limit=jnp.asarray(float(limit))
     )
 
 

@@ -22,6 +22,7 @@ from iddm.policy import Policy
 from iddm.rewards.expert import Expert
 from iddm.training.checkpoints import Checkpoint
 from iddm.training.environments import Environments
+from iddm.training.evaluations import NOT_EVALUATED, Evaluations
 from iddm.training.finite import check_before_saving, stop_if_not_finite, telling_what_is_kept
 from iddm.training.run_dir import Run
 from iddm.training.setup import Setup
@@ -113,6 +114,7 @@ def learn(
     def policy() -> Policy:
         return setup.saved_policy(config.learner.policy(state))
 
+    evaluations = Evaluations(setup, run)
     rows = run.metrics_file.keep_until(first)
     began = time.perf_counter() - (rows[-1]["seconds"] if rows else 0.0)
     with stop_on_interrupt() as interrupted, run.event_files(config.tensorboard) as add_events:
@@ -123,6 +125,10 @@ def learn(
                 state, metrics, returns = train_iteration(setup, environments, state, iteration, buffer)
             row = as_row(iteration + 1, schedule.steps_after(iteration + 1), time.perf_counter() - began, returns, metrics)
             stop_if_not_finite(row, run)
+            if evaluations.due(iteration + 1):
+                with telling_what_is_kept(run):
+                    row |= evaluations.evaluate(iteration + 1, policy())
+                began = time.perf_counter() - row["seconds"]  # the time of evaluations does not count
             run.metrics_file.append(row)
             add_events(row)
             if on_row:
@@ -135,10 +141,12 @@ def learn(
                 raise Interrupted(
                     f"Stopped at {unit[:-1]} {row[unit]:.0f}. Continue with: iddm train --resume {quote(str(run.path))}"
                 )
+            if evaluations.enough(row):
+                break
     if environments is not None:
         environments.close()
     check_before_saving(to_arrays(state), run)
-    policy().save(run.policy_path)
+    evaluations.finish(policy())
 
 
 def as_row(iteration: int, steps: int, seconds: float, returns: list[float], metrics: Metrics) -> dict[str, float]:
@@ -149,7 +157,9 @@ def as_row(iteration: int, steps: int, seconds: float, returns: list[float], met
         "seconds": seconds,
         "episode_return": float(np.mean(returns)) if returns else float("nan"),
         "episodes": len(returns),
-    } | {name: float(x) for name, x in metrics.items()}
+        **NOT_EVALUATED,
+        **{name: float(x) for name, x in metrics.items()},
+    }
 
 
 def to_arrays(state: PyTree, prefix: str = "") -> dict[str, np.ndarray]:

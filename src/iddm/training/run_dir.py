@@ -5,7 +5,9 @@ demos.json         where the demonstrations came from, their digest and their re
 metrics.csv        one row per iteration
 checkpoints/       the last two, written whole, then renamed
 replay.f32         the replay buffer, where the learner has one
-policy.safetensors the final policy
+evaluated/         policies evaluated so far, until the run ends
+last_policy.safetensors  the policy at the end
+policy.safetensors the policy to use: of those evaluated, the closest to held-out demonstrations; else the last
 """
 
 from collections.abc import Callable, Iterator
@@ -112,13 +114,22 @@ class Run:
         return self.path / "policy.safetensors"
 
     @property
+    def last_policy_path(self) -> Path:
+        return self.path / "last_policy.safetensors"
+
+    @property
     def finished(self) -> bool:
         return self.policy_path.is_file()
 
     @property
     def policy(self) -> Policy:
-        """The final policy."""
+        """The policy to use."""
         return load_policy(self.path)
+
+    @property
+    def last_policy(self) -> Policy:
+        """The policy at the end of the run."""
+        return load_policy(self.last_policy_path) if self.last_policy_path.is_file() else self.policy
 
     @property
     def checkpoints(self) -> Checkpoints:

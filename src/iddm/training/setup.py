@@ -5,10 +5,12 @@ from dataclasses import dataclass, replace
 import jax
 import numpy as np
 
+from iddm.closeness import Yardstick
 from iddm.config import Config
 from iddm.demos import Demos
 from iddm.envs.spec import EnvShape, EnvSpec, MakeEnv, parse_kwargs, resolve, shape_of
 from iddm.envs.vector import choose_backend, make_vector
+from iddm.errors import UserError
 from iddm.learners import Problem
 from iddm.nets import GaussianPolicy, Normaliser, SquashedGaussianPolicy
 from iddm.nets import Policy as PolicyNet
@@ -38,6 +40,8 @@ class Setup:
         demonstrations = prepare_demonstrations(config, shape, demos) if config.needs_demos else None
         setup = Setup(demonstrations.config if demonstrations else config, spec, shape, demonstrations)
         config.learner.check_problem(setup.problem)
+        if config.until == "closeness" and (setup.yardstick is None or not config.evaluations):
+            raise UserError("--until closeness needs evaluations, and demonstrations of which a part can be held out.")
         if setup.reference is not None:  # fail early where the simulator cannot be put into demonstrated states
             make_vector(spec, 1, 0, config.backend, setup.reference).close()
         return setup
@@ -49,6 +53,10 @@ class Setup:
     @property
     def expert(self) -> Expert | None:
         return None if self.demonstrations is None else self.demonstrations.expert
+
+    @property
+    def yardstick(self) -> Yardstick | None:
+        return None if self.demonstrations is None else self.demonstrations.yardstick
 
     @property
     def demos_record(self) -> DemosRecord | None:

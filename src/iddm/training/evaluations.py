@@ -1,0 +1,79 @@
+"""Evaluations during training: how good the policy is by now, and which one to keep.
+
+The environment's reward is only reported. The policy that is kept is the one closest to held-out demonstrations.
+"""
+
+import shutil
+from dataclasses import replace
+from math import isnan, nan
+from pathlib import Path
+
+import numpy as np
+
+from iddm.evaluation import run_episodes
+from iddm.policy import Policy
+from iddm.training.metrics_file import Row
+from iddm.training.run_dir import Run
+from iddm.training.setup import Setup
+from iddm.utils.files import write_whole
+
+EPISODES = 4
+SEED = 3_000_000
+"""Of the first episode; the same starts every time, and none of those that `iddm eval` uses."""
+LONGEST = 1_000
+"""Steps of an episode where neither environment nor demonstrations have a limit."""
+
+
+class Evaluations:
+    """Evaluates policies in environments of their own, and keeps each until the run ends."""
+
+    def __init__(self, setup: Setup, run: Run) -> None:
+        self._run, self._yardstick = run, setup.yardstick
+        self._num_iterations = setup.config.schedule.num_iterations
+        self._wanted = setup.config.evaluations if setup.config.schedule.rollout_length else 0
+        self._stops_at_floor = setup.config.until == "closeness"
+        horizon = self._yardstick.horizon if self._yardstick else None
+        self._spec = replace(setup.spec, max_episode_steps=setup.spec.max_episode_steps or max(horizon or 0, LONGEST))
+
+    def due(self, iteration: int) -> bool:
+        """Whether the policy is evaluated after so many iterations: evenly over the run, and at its end."""
+        return iteration * self._wanted // self._num_iterations > (iteration - 1) * self._wanted // self._num_iterations
+
+    def evaluate(self, iteration: int, policy: Policy) -> Row:
+        """Return, length and closeness of a few episodes with the most likely actions."""
+        rng = np.random.default_rng(SEED) if policy.uniform else None
+        episodes = run_episodes(lambda obs: policy.predict(obs, rng), self._spec, EPISODES, SEED)
+        closeness = nan
+        if self._yardstick is not None:
+            closeness = self._yardstick.closeness([e.observations for e in episodes], [e.terminated for e in episodes])
+            policy.save(self._file(iteration))
+        return {
+            "evaluation_return": float(np.mean([e.rewards.sum() for e in episodes])),
+            "evaluation_length": float(np.mean([len(e.rewards) for e in episodes])),
+            "closeness": closeness,
+        }
+
+    def enough(self, row: Row) -> bool:
+        """Whether the run may stop here: the policy is as close as demonstrations are to each other."""
+        return self._stops_at_floor and row["closeness"] >= 1
+
+    def finish(self, last: Policy) -> None:
+        """Leave the last policy and the one to keep."""
+        close = [row for row in self._run.metrics() if not isnan(row.get("closeness", nan))]
+        if not close:
+            last.save(self._run.policy_path)
+            return
+        closest = max(close, key=lambda row: (row["closeness"], row["iteration"]))
+        last.save(self._run.last_policy_path)
+        write_whole(self._run.policy_path, self._file(int(closest["iteration"])).read_bytes())
+        shutil.rmtree(self._folder)
+
+    @property
+    def _folder(self) -> Path:
+        return self._run.path / "evaluated"
+
+    def _file(self, iteration: int) -> Path:
+        return self._folder / f"iteration_{iteration:08d}.safetensors"
+
+
+NOT_EVALUATED: Row = {"evaluation_return": nan, "evaluation_length": nan, "closeness": nan}
