@@ -165,7 +165,10 @@ def test_slower_demonstrations_and_longer_windows_train_and_resume_to_the_same_b
         (["--stride", "x"], "environment steps between two rows"),
         (["--columns", "0,2", "--window", "1"], "at least 2 states"),
         (["--columns", "0,2", "--stride", "2", "--method", "gail"], "compares actions"),
-        (["--columns", "0,2", "--method", "bco"], "needs demonstrations with every column"),
+        (
+            ["--columns", "0,2", "--method", "bco"],
+            "learns from whole states, and needs demonstrations with every column: use iddm or gaifo",
+        ),
         (["--columns", "0,2", "--adversarial.absorbing"], "needs demonstrations with every column"),
     ],
 )
@@ -207,9 +210,9 @@ def test_a_module_that_cannot_be_imported_is_one_sentence(tmp_path: Path, capsys
 def test_the_columns_of_a_dictionary_have_names() -> None:
     import gymnasium as gym
 
-    from iddm.envs.spec import column_names
+    from iddm.envs.columns import names_in_space
 
     inner = gym.spaces.Tuple((gym.spaces.Discrete(2), gym.spaces.Box(0, 1, (1,))))
     space = gym.spaces.Dict({"a": gym.spaces.Box(0, 1, (2,)), "b": inner})
-    assert column_names(space) == ["a[0]", "a[1]", "b.0[0]", "b.0[1]", "b.1"]
-    assert column_names(gym.spaces.Box(0, 1, (2,))) == []
+    assert names_in_space(space) == ["a[0]", "a[1]", "b.0[0]", "b.0[1]", "b.1"]
+    assert names_in_space(gym.spaces.Box(0, 1, (2,))) == []

@@ -1,13 +1,18 @@
 """Commands as a user types them. Bad input is one sentence on stderr, exit code 2, and nothing on disk is harmed."""
 
+import io
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import iddm
 from iddm.cli import main
+from iddm.cli.commands import COMMANDS
+from iddm.cli.display import TrainingDisplay
 from iddm.cli.train import train_flags
 from iddm.config import default_config, expert_config
 from iddm.demos import Demos, save_demos
@@ -250,3 +255,59 @@ def test_others_demonstrations_train_after_inspection(shared_demos, tmp_path: Pa
     args = ["train", "Ant-v5", "--env-kwargs", kwargs, "--demos", str(file), "--method", "gaifo", "--out", str(tmp_path / "run")]
     assert main([*args, *SMALL]) == 0
     assert main(["eval", str(tmp_path / "run"), "--episodes", "1"]) == 0
+
+
+FLAGS = "`iddm train --help` lists all flags."
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_wrong_flag_is_one_sentence_of_every_command(command: str, capsys) -> None:
+    assert main([command, "--nonsense"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("iddm: ")
+    assert f"`iddm {command} --help`" in line
+
+
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [
+        (["--stepz", "3"], f"Unrecognized options: --stepz, 3 (perhaps --steps); {FLAGS}"),
+        (["--steps", "1e6x"], f"Error parsing --steps: '1e6x' is not a whole number; {FLAGS}"),
+        (["--demo-episodes", "1.5"], f"Error parsing --demo-episodes: '1.5' is not a whole number; {FLAGS}"),
+        (["--steps", "-1e6"], "Setting steps is -1000000: it must be a whole number from 1 to 1,000,000,000."),
+        (["--ppo.learning-rate", "-1"], "Setting learning_rate is -1.0: it must be a number above 0 to 3.4e+38."),
+        (["--mi.weight", "1e9"], "Setting mi.weight is 1000000000.0: it must be a number from 0 to 1,000,000."),
+    ],
+)
+def test_flags_that_are_refused_say_why(args: list[str], sentence: str, capsys) -> None:
+    assert main(["train", "HalfCheetah", *args]) == 2
+    assert capsys.readouterr().err == f"iddm: {sentence}\n"
+
+
+def test_whole_numbers_may_be_written_with_an_exponent() -> None:
+    config, _ = train_flags(["HalfCheetah", "--steps", "1e6", "--demo-episodes", "1_0", "--hidden", "1e2", "64"])
+    assert (config.steps, config.demo_episodes, config.learner.hidden) == (1_000_000, 10, (100, 64))
+
+
+def test_the_help_of_train_names_its_positional_and_lists_import(capsys) -> None:
+    with pytest.raises(SystemExit):
+        main(["train", "--help"])
+    shown = capsys.readouterr().out
+    assert "[OPTIONS] ENV" in shown
+    assert "--import" in shown
+
+
+def test_the_display_says_that_it_compiles_and_shows_the_return_beside_the_experts_without_a_speed_that_is_unknown() -> None:
+    out = io.StringIO()
+    console = Console(file=out, width=200)
+    with TrainingDisplay("iddm on X", 300, console=console, plain_every=100.0, beside="expert 5.0, random 1.0") as display:
+        for i in (1, 2, 3):
+            seldom = {"episode_return": float(i), "evaluation_return": float("nan"), "closeness": float("nan")}
+            display({"steps": 100 * i, "seconds": 2.0 * i, **seldom})
+    first, one, three = out.getvalue().splitlines()
+    assert first == "iddm on X: 300 steps; compiling …"
+    assert re.sub(" +", " ", one) == "step 100 episode_return 1.0 (expert 5.0, random 1.0) evaluation_return – closeness –"
+    assert (
+        re.sub(" +", " ", three)
+        == "step 300 50/s 0 s left episode_return 3.0 (expert 5.0, random 1.0) evaluation_return – closeness –"
+    )

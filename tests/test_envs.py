@@ -1,5 +1,8 @@
 """Both backends mean the same: true successors, ends apart from time limits, masked autoreset rows, any Box."""
 
+import sys
+from pathlib import Path
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -134,12 +137,24 @@ def test_a_function_that_makes_an_environment_works_with_dictionary_observations
         ("Hoper-v5", "Did you mean.*Hopper"),
         ("no_such_module:make", "no_such_module"),
         ("iddm.errors:UserErrors", "UserErrors"),
-        ("MountainCar-v0:x", "importable"),
+        ("MountainCar-v0:x", "from the directory of the module's file, or --import"),
     ],
 )
 def test_unknown_environment_is_one_sentence(name: str, words: str) -> None:
     with pytest.raises(UserError, match=words):
         resolve(name)
+
+
+def test_a_function_is_found_in_the_current_directory_where_the_command_itself_does_not_look(tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "reach_here.py").write_text("def make():\n    return 7\n")
+    monkeypatch.setattr(sys, "path", [path for path in sys.path if path])
+    with pytest.raises(UserError, match="No module named 'reach_here'"):
+        resolve("reach_here:make")
+    monkeypatch.chdir(tmp_path)
+    spec = resolve("reach_here:make")
+    del sys.modules["reach_here"]
+    assert spec.make is not None
+    assert spec.make() == 7
 
 
 def test_envpool_is_refused_where_it_does_not_have_the_task() -> None:

@@ -357,13 +357,15 @@ def test_csv_without_names_is_one_episode_of_states(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("x,y\n1,2\n3,\n", "could not convert string ''"),
-        ("x,y\n1,2\n3\n", "the table cannot be read"),
+        ("x,y\n1,2\n3,\n", "line 3, column 'y': the cell is empty"),
+        ("x,y\n1,2\n\n3,oh\n", "line 4, column 'y': 'oh' is not a finite number"),
+        ("x,kind,y\n1,run,2\n3,run,4;\n", "line 3, column 'y': '4;' is not a finite number"),
+        ("x,y\n1,2\n3\n", "line 3 has 1 cell"),
         ("x,x\n1,2\n3,4\n", "the same name"),
         ("x,y\n", "no rows"),
         ("episode,reward\n0,1\n0,2\n", "no column of the table is a state"),
-        ("x,y\n1,2\n3,nan\n", "NaN in column 1"),
-        ("dear reader\nhow are you\n", "the table cannot be read"),
+        ("x,y\n1,2\n3,nan\n", "line 3, column 'y': 'nan' is not a finite number"),
+        ("dear reader\nhow are you\n", "no column of the table is a state"),
     ],
 )
 def test_a_bad_table_says_where(text: str, words: str, tmp_path: Path) -> None:
@@ -393,7 +395,7 @@ def test_a_missing_extra_is_named_with_the_command_that_installs_it(module: str,
     (tmp_path / "absent" / f"{module}.py").write_text("raise ImportError")
     code = f"import sys; sys.path.insert(0, {str(tmp_path / 'absent')!r})\nimport iddm\niddm.load_demos({str(path)!r})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert f"pip install 'iddm[{extra}]'" in done.stderr.splitlines()[-1]
+    assert f"pip install 'iddm-imitation[{extra}]'" in done.stderr.splitlines()[-1]
 
 
 def test_convert_writes_our_npz_and_minari_and_back(tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch) -> None:

@@ -51,6 +51,12 @@ def test_a_clock_is_found_and_a_steady_climb_with_noise_is_not() -> None:
     rows = walk()
     rows[:, 2] = np.arange(60) * 0.001
     assert "Column 2 only counts time" in said(Demos((rows,)))
+    later = rows.copy()
+    later[:, 2] += 0.3
+    assert "Column 2 only counts time" in said(Demos((rows, rows)))
+    assert "Column 2 only counts time" in said(Demos((rows, later)))
+    later[:, 2] -= 0.28  # an even way from another start is a motion
+    assert "counts time" not in said(Demos((rows, later)))
     rows[:, 2] += np.random.default_rng(0).normal(size=60) * 1e-5
     assert "counts time" not in said(Demos((rows,)))
 

@@ -383,7 +383,7 @@ def test_no_theorem_fails_in_the_report():
 
 def test_the_report_prints_each_theorem_with_its_error():
     out = io.StringIO()
-    print_theory(console=Console(file=out, width=140))
+    print_theory(console=Console(file=out, width=80))
     for claim in all_claims(*example("dense", 4, 2, 0)):
         assert claim.name in out.getvalue()
     assert "Gridworld, n = 4" in out.getvalue()

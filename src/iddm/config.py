@@ -4,7 +4,7 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 import tyro
@@ -22,7 +22,7 @@ from iddm.utils.settings import COUNT, Range, check
 class Config:
     """All that determines a run."""
 
-    env: tyro.conf.Positional[str]
+    env: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="ENV")]
     """A task (HalfCheetah), a registered Gymnasium id (HalfCheetah-v5), or module:function."""
     method: str = "iddm"
     """iddm, gaifo, gaifo-s, gail, bc, bco, deepmimic, ppo; controls: none (a constant reward) and random."""
@@ -34,6 +34,10 @@ class Config:
     """Use only the first N episodes."""
     demo_transitions: int | None = None
     """Use only N transitions, chosen at random."""
+    episode_column: str | None = None
+    """Columns of a table (CSV, Parquet) that tell episodes apart, where their names do not say so: trial, or subject,trial."""
+    scale: str | None = None
+    """Units of the demonstrations' columns, if not radians and metres: 2:8=deg, or rootz=mm,rooty,bthigh=deg."""
     demo_columns: str | None = None
     """Columns of the demonstrations to use, as in 0:8,11 or by name; without it, all."""
     columns: str | None = None

@@ -20,6 +20,8 @@ class Task:
     """Columns of the joint angles (and of a cart's place, or an angle's sine and cosine): the root's pose is not a joint."""
     velocities: tuple[int, ...] = ()
     """Columns of the joint velocities."""
+    random_return: float | None = None
+    """Of uniformly random actions, over 50 episodes: `iddm eval random --env TASK`."""
     study_steps: int = 1_000_000
     """Environment steps of every method in the studies."""
     imitation: Mapping[str, Any] = field(default_factory=dict)
@@ -33,13 +35,14 @@ def _columns(first: int, last: int) -> tuple[int, ...]:
 
 
 TASKS: tuple[Task, ...] = (
-    Task("CartPole", "CartPole-v1", 4, 200, 4, study_steps=100_000, expert={"steps": 100_000}),
+    Task("CartPole", "CartPole-v1", 4, 200, 4, random_return=22.6, study_steps=100_000, expert={"steps": 100_000}),
     Task(
         "InvertedPendulum",
         "InvertedPendulum-v5",
         4,
         1000,
         4,
+        random_return=5.6,
         positions=(0, 1),
         velocities=(2, 3),
         study_steps=200_000,
@@ -51,6 +54,7 @@ TASKS: tuple[Task, ...] = (
         9,
         1000,
         11,
+        random_return=46.7,
         positions=_columns(0, 4),
         velocities=_columns(5, 7),
         study_steps=400_000,
@@ -62,6 +66,7 @@ TASKS: tuple[Task, ...] = (
         11,
         1000,
         11,
+        random_return=17.7,
         positions=_columns(2, 4),
         velocities=_columns(8, 10),
         imitation={"log_std_init": -0.5},
@@ -80,6 +85,7 @@ TASKS: tuple[Task, ...] = (
         17,
         1000,
         17,
+        random_return=-285.9,
         positions=_columns(2, 7),
         velocities=_columns(11, 16),
         expert={"steps": 1_000_000, "hidden": (64, 64)},
@@ -90,17 +96,19 @@ TASKS: tuple[Task, ...] = (
         105,
         1000,
         111,
+        random_return=-52.2,
         positions=_columns(5, 12),
         velocities=_columns(19, 26),
         imitation={"log_std_init": -2.0},
         expert={"steps": 9_000_000, "hidden": (128, 128), "num_envs": 32, "batch_size": 1024, "discount": 0.995},
     ),
-    Task("Walker2d", "Walker2d-v5", 17, 1000, positions=_columns(2, 7), velocities=_columns(11, 16)),
+    Task("Walker2d", "Walker2d-v5", 17, 1000, random_return=0.7, positions=_columns(2, 7), velocities=_columns(11, 16)),
     Task(
         "Humanoid",
         "Humanoid-v5",
         348,
         1000,
+        random_return=107.7,
         positions=_columns(5, 21),
         velocities=_columns(28, 44),
         expert={"steps": 2_000_000, "hidden": (128, 128), "num_envs": 32, "batch_size": 1024, "epochs": 5},

@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Callable
 
+from iddm import __version__
 from iddm.cli.console import OUT
 from iddm.cli.convert import convert_command
 from iddm.cli.demos import demos_command
@@ -55,9 +56,7 @@ def main(argv: list[str] | None = None) -> int:
         OUT.print("`--traceback` (or IDDM_TRACEBACK=1) also shows where an error came from.", highlight=False)
         return 0 if args else 2
     if args[0] == "--version":
-        from importlib.metadata import version
-
-        print(version("iddm"))
+        print(__version__)
         return 0
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     logging.getLogger("iddm").setLevel(logging.INFO)

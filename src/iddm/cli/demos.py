@@ -6,6 +6,7 @@ from pathlib import Path
 import tyro
 
 from iddm.cli.console import OUT
+from iddm.cli.flags import parse_flags
 from iddm.cli.given_env import given_kwargs
 from iddm.cli.policies import find_policy
 from iddm.errors import UserError
@@ -41,7 +42,7 @@ def demos_command(args: list[str]) -> None:
     from iddm.demos import save_demos
     from iddm.evaluation import record_demos, record_sb3
 
-    given = tyro.cli(_Demos, args=args, prog="iddm demos")
+    given = parse_flags(_Demos, args, "iddm demos")
     if (given.policy is None) == (given.expert is None) or (given.sb3 and given.expert):
         raise UserError("Name one policy to record: a run's directory, a policy file, --expert TASK, or ENV with --sb3 MODEL.")
     if given.sb3 is not None and (given.env or given.env_kwargs):

@@ -2,16 +2,18 @@
 
 import dataclasses
 from pathlib import Path
+from typing import Annotated
 
 import tyro
 
 from iddm.cli.console import OUT
+from iddm.cli.flags import parse_flags
 from iddm.cli.given_env import given_kwargs
 
 
 @dataclasses.dataclass(frozen=True)
 class _Doctor:
-    run: tyro.conf.Positional[Path]
+    run: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="DIR")]
     """Directory of a run, finished or not."""
     control: Path | None = None
     """Directory of a run that learned without demonstrations, to compare returns with."""
@@ -25,7 +27,7 @@ def doctor_command(args: list[str]) -> int:
     """Say what is wrong with a run, with the evidence and the setting to change; exit code 1 if anything is."""
     from iddm.doctor import diagnose
 
-    given = tyro.cli(_Doctor, args=args, prog="iddm doctor")
+    given = parse_flags(_Doctor, args, "iddm doctor")
     findings = diagnose(given.run, given.control, given.env, given_kwargs(given.env_kwargs))
     for _, sentence in findings:
         OUT.print(f"• {sentence}", highlight=False, markup=False)

@@ -3,18 +3,20 @@
 import dataclasses
 import json
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import tyro
 
 from iddm.cli.console import OUT
+from iddm.cli.flags import parse_flags
 from iddm.cli.given_env import given_kwargs
 from iddm.cli.policies import find_policy
 
 
 @dataclasses.dataclass(frozen=True)
 class _Eval:
-    policy: tyro.conf.Positional[str]
+    policy: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="POLICY")]
     """Directory of a run, a policy file, the name of a task with a bundled expert, or 'random' with --env."""
     episodes: int = 50
     """Episodes to run."""
@@ -36,7 +38,7 @@ def eval_command(args: list[str]) -> None:
     """Evaluate a policy by the environment's own return."""
     from iddm.evaluation import EVALUATION_SEED, evaluate
 
-    given = tyro.cli(_Eval, args=args, prog="iddm eval")
+    given = parse_flags(_Eval, args, "iddm eval")
     policy = "random" if given.policy == "random" else find_policy(given.policy)
     seed = EVALUATION_SEED if given.seed is None else given.seed
     result = evaluate(

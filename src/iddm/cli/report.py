@@ -2,17 +2,19 @@
 
 import dataclasses
 from pathlib import Path
+from typing import Annotated
 
 import tyro
 
 from iddm.cli.console import OUT
+from iddm.cli.flags import parse_flags
 from iddm.cli.given_env import given_kwargs
 from iddm.errors import UserError
 
 
 @dataclasses.dataclass(frozen=True)
 class _Report:
-    directory: tyro.conf.Positional[Path]
+    directory: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="DIR")]
     """Directory of a finished run, or of the results of studies (runs.csv)."""
     out: Path = Path("report.html")
     """Page to write."""
@@ -32,7 +34,7 @@ class _Report:
 
 def report_command(args: list[str]) -> None:
     """Write a page: a run beside random actions and the expert, or the results of studies beside the paper's."""
-    given = tyro.cli(_Report, args=args, prog="iddm report")
+    given = parse_flags(_Report, args, "iddm report")
     if (given.directory / "runs.csv").is_file():
         from iddm.studies.report.page import report_studies
 

@@ -1,14 +1,13 @@
 """`iddm study`."""
 
-import tyro
-
 from iddm.cli.console import OUT
+from iddm.cli.flags import parse_flags
 from iddm.studies.options import Options
 
 
 def study_command(args: list[str]) -> int:
     """Run one of the paper's studies, or list them; finished runs are not repeated."""
-    given = tyro.cli(Options, args=args, prog="iddm study")
+    given = parse_flags(Options, args, "iddm study")
     from iddm.studies.catalogue import STUDIES, find_study
 
     if given.study is not None:

@@ -2,9 +2,8 @@
 
 import dataclasses
 
-import tyro
-
 from iddm.cli.console import OUT
+from iddm.cli.flags import parse_flags
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,5 +16,5 @@ def theory_command(args: list[str]) -> None:
     """Check the paper's theorems on finite examples, exactly."""
     from iddm.theory.report import print_theory, theory_report
 
-    given = tyro.cli(_Theory, args=args, prog="iddm theory")
+    given = parse_flags(_Theory, args, "iddm theory")
     print_theory(theory_report(given.seed), OUT)

@@ -3,9 +3,8 @@
 import dataclasses
 from pathlib import Path
 
-import tyro
-
 from iddm.cli.console import OUT
+from iddm.cli.flags import parse_flags
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,7 +25,7 @@ class _Toy:
 
 def toy_command(args: list[str]) -> None:
     """The paper's Gridworld study: who reaches the target, and how far each is from the expert, exactly."""
-    given = tyro.cli(_Toy, args=args, prog="iddm toy")
+    given = parse_flags(_Toy, args, "iddm toy")
     from iddm.studies.catalogue.gridworld import run_toy
 
     run_toy(given.seeds, given.out, given.runs, OUT, given.choices, given.steps, given.workers)

@@ -2,12 +2,15 @@
 
 import dataclasses
 import shlex
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import tyro
 
 from iddm.cli.console import OUT
+from iddm.cli.flags import parse_flags
 from iddm.cli.given_env import given_kwargs, said_again
 
 
@@ -16,7 +19,7 @@ def train_command(args: list[str]) -> int:
     if any(arg.split("=")[0] == "--resume" for arg in args):
         from iddm.training.run_dir import Run
 
-        given = tyro.cli(_Resume, args=args, prog="iddm train")
+        given = parse_flags(_Resume, args, "iddm train")
         run = Run.open(given.resume)
         return learn(run.config, run, given.env, given_kwargs(given.env_kwargs))
     return learn(*train_flags(args))
@@ -39,18 +42,43 @@ def learn(config: Any, where: Any, env: str | None = None, env_kwargs: dict[str,
     from iddm.training.run_dir import Run
     from iddm.training.train import resume, start
 
+    def show(setup: Any) -> TrainingDisplay:
+        if not isinstance(where, Run):
+            _warn_of_demos(setup)
+        return TrainingDisplay(f"{config.method} on {config.env}", *config.length, beside=_compared_with(setup))
+
     try:
-        display = TrainingDisplay(f"{config.method} on {config.env}", *config.length)
-        if isinstance(where, Run):
-            run = resume(where.path, display, make=env, env_kwargs=env_kwargs)
-        else:
-            run = start(config, where, display)
+        known = isinstance(where, Run)
+        run = resume(where.path, show, make=env, env_kwargs=env_kwargs) if known else start(config, where, show)
     except Interrupted as stopped:
         OUT.print(" ".join([str(stopped), *said_again(config)]), highlight=False)
         return 130
     evaluation = " ".join(["iddm eval", shlex.quote(str(run.path)), *said_again(config)])
     OUT.print(f"Policy: {run.policy_path}\nEvaluate it with: {evaluation}", highlight=False)
     return 0
+
+
+def _warn_of_demos(setup: Any) -> None:
+    """What `iddm inspect` would warn of, a line each."""
+    from iddm.cli.inspect import inspect_beside
+    from iddm.demos.align import parse_stride
+
+    if setup.demonstrations is None or not setup.config.demos:
+        return
+    given, stride = setup.demonstrations, parse_stride(setup.config.stride)
+    for level, sentence in inspect_beside(given.demos, setup.spec, setup.shape, given.record.columns, stride).findings:
+        if level == "warning":
+            print(f"iddm: {sentence}", file=sys.stderr)
+
+
+def _compared_with(setup: Any) -> str:
+    """The expert's return, where the demonstrations have theirs, and that of random actions, where the task is a known one."""
+    from iddm.tasks import find_task
+
+    returns = setup.demos_record and setup.demos_record.returns
+    task = None if setup.spec.kwargs else find_task(setup.config.env)
+    known = {"expert": np.mean(returns) if returns else None, "random": task and task.random_return}
+    return ", ".join(f"{who} {value:,.1f}" for who, value in known.items() if value is not None)
 
 
 def _peek(args: list[str], flag: str, default: str) -> str:
@@ -83,11 +111,16 @@ def train_flags(args: list[str], expert: bool = False, task: str | None = None) 
     which = Annotated[
         str, tyro.conf.arg(name="learner", help="How the policy is learned: ppo, or sac for fewer environment steps.")
     ]
-    fields = [("config", Annotated[Config, plain]), ("out", out), ("which", which), ("own", Annotated[type(learner), plain])]
+    imports = Annotated[
+        str | None,
+        tyro.conf.arg(name="import", help="A module, or a file that ends in .py, to import first: it may register ENV."),
+    ]  # only for the list of flags: `given_env.with_imports` has taken it off the command line
+    own = Annotated[type(learner), plain]
+    fields = [("config", Annotated[Config, plain]), ("out", out), ("imports", imports), ("which", which), ("own", own)]
     flags = dataclasses.make_dataclass("Flags", fields + [(name, type(term)) for name, term in terms.items()])
-    given = tyro.cli(
+    given = parse_flags(
         flags,
-        default=flags(default, None, learner.name, learner, *terms.values()),
+        default=flags(default, None, None, learner.name, learner, *terms.values()),
         args=[arg.replace(f"--{learner.name}.", "--", 1) if arg.startswith(f"--{learner.name}.") else arg for arg in args],
         prog="iddm expert" if expert else "iddm train",
         description=f"Settings of {default.method}. Each method has its own: --method M --help. Continue a run: --resume DIR.",

@@ -34,6 +34,11 @@ class View:
     expert_lag: int = 1
 
     @property
+    def stride(self) -> Fraction:
+        """Environment steps between two rows of the demonstrations."""
+        return Fraction(self.agent_lag, self.expert_lag)
+
+    @property
     def agent_lags(self) -> tuple[int, ...]:
         """How many steps before the newest state each of the others is, oldest first."""
         return tuple(self.agent_lag * i for i in range(self.window - 1, 0, -1))
@@ -73,9 +78,12 @@ def parse_stride(text: str) -> Fraction:
     return stride
 
 
-def at_the_environments_rate(demos: Demos, stride: Fraction) -> tuple[Demos, Fraction]:
-    """Demonstrations to use with a stride of small numbers; others are interpolated to one row per step."""
-    if max(stride.numerator, stride.denominator) <= MAX_LAG:
+def at_the_environments_rate(demos: Demos, stride: Fraction, always: bool = False) -> tuple[Demos, Fraction]:
+    """Demonstrations to use with a stride of small numbers; others, or `always`, are interpolated to one row per step.
+
+    A stride of 1/k keeps every k-th row as it is.
+    """
+    if stride == 1 or (max(stride.numerator, stride.denominator) <= MAX_LAG and not always):
         return demos, stride
     episodes = []
     for rows in demos.observations:
@@ -118,17 +126,30 @@ def take_columns(demos: Demos, columns: tuple[int, ...]) -> Demos:
     return replace(demos, observations=tuple(rows[:, list(columns)] for rows in demos.observations), metadata=metadata)
 
 
+def by_name(demos: Demos, names: Sequence[str]) -> Demos | None:
+    """The columns of these names, in this order; None where the demonstrations do not have them all."""
+    if not names or not set(names) <= set(demos.columns):
+        return None
+    return take_columns(demos, tuple(demos.columns.index(name) for name in names))
+
+
 def choose_columns(
     demos: Demos, env: EnvSizes, columns: str | None, demo_columns: str | None, where: str
 ) -> tuple[Demos, tuple[int, ...] | None]:
-    """The demonstrations cut to the columns that are compared, and which of the environment's these are (None for all)."""
+    """The demonstrations cut to the columns that are compared, and which of the environment's these are (None for all).
+
+    Where both have names, columns are matched by these, otherwise by their order.
+    """
     if demo_columns is not None:
         demos = take_columns(demos, parse_columns(demo_columns, demos.obs_size, demos.columns, where))
+    whole = demos.obs_size == env.obs_size
     if columns is None:
-        return demos, None
-    names = env.columns or (demos.columns if demos.obs_size == env.obs_size else ())
-    chosen = parse_columns(columns, env.obs_size, names, env.env_id)
-    if demos.obs_size == env.obs_size:
+        return by_name(demos, env.columns) or demos, None
+    own = whole and not any(part.strip() in env.columns for part in columns.split(","))
+    chosen = parse_columns(columns, env.obs_size, demos.columns if own else env.columns, env.env_id)
+    if named := by_name(demos, [env.columns[i] for i in chosen] if env.columns else ()):
+        return named, chosen
+    if whole:
         return take_columns(demos, chosen), chosen
     if demos.obs_size == len(chosen):
         return demos, chosen

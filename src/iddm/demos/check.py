@@ -19,8 +19,11 @@ MANY = 10_000
 """From this many episodes on, they are checked all at once."""
 
 
-def check_observations(episodes: Iterable[ArrayLike]) -> tuple[Float32[np.ndarray, "_ obs"], ...]:
-    """Episodes of at least two rows, all of one width, every number finite; frozen copies in float32."""
+def check_observations(episodes: Iterable[ArrayLike], names: Any = None) -> tuple[Float32[np.ndarray, "_ obs"], ...]:
+    """Episodes of at least two rows, all of one width, every number finite; frozen copies in float32.
+
+    `names` are those of the columns, where there are any.
+    """
     episodes = tuple(episodes)
     together = _all_at_once(episodes, np.float32)
     if together is not None and together[0].ndim == 2 and min(map(len, together)) > 1:
@@ -44,7 +47,7 @@ def check_observations(episodes: Iterable[ArrayLike]) -> tuple[Float32[np.ndarra
                 f"episode {e} has {rows.shape[1]} columns, but episode 0 has {checked[0].shape[1]}; "
                 "all episodes must come from one observation space"
             )
-        checked.append(_finite(_frozen(rows, np.float32), f"episode {e} has"))
+        checked.append(_finite(_frozen(rows, np.float32), f"episode {e} has", names))
     if not checked:
         raise UserError("there are no episodes; at least one is needed")
     return tuple(checked)
@@ -164,10 +167,11 @@ def _frozen(values: np.ndarray, dtype: type[np.generic]) -> np.ndarray:
     return copy
 
 
-def _finite(values: np.ndarray, episode_has: str) -> np.ndarray:
+def _finite(values: np.ndarray, episode_has: str, names: Any = None) -> np.ndarray:
     finite = np.isfinite(values)
     if not finite.all():
         row, column = np.argwhere(~finite)[0]
-        name = "NaN" if np.isnan(values[row, column]) else "infinity (in float32)"
-        raise UserError(f"{episode_has} {name} in column {column} (row {row})")
+        what = "NaN" if np.isnan(values[row, column]) else "infinity (in float32)"
+        named = f" '{names[column]}'" if isinstance(names, list) and len(names) == values.shape[1] else ""
+        raise UserError(f"{episode_has} {what} in column {column}{named} (row {row})")
     return values

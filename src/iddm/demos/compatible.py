@@ -1,5 +1,6 @@
 """Whether demonstrations are compatible with an environment, and what to do where they are not."""
 
+from fractions import Fraction
 from typing import Literal, NamedTuple
 
 from iddm.demos.types import Demos
@@ -34,14 +35,16 @@ SIZE_ADVICE = {
 """(task, columns of the demonstrations, columns of the environment): what to do about it."""
 
 
-def compare_with_env(demos: Demos, env: EnvSizes) -> tuple[Finding, ...]:
-    """Observation size, actions, length and origin, each against the environment."""
+def compare_with_env(demos: Demos, env: EnvSizes, stride: Fraction = Fraction(1)) -> tuple[Finding, ...]:
+    """Observation size, actions, length and origin, each against the environment; rows are `stride` steps apart."""
     findings = []
     if demos.obs_size != env.obs_size:
         default = (
             "use demonstrations of this environment, make it with the options of the recording, or say which columns they share "
             "with --columns and --demo-columns"
         )
+        if demos.columns and set(demos.columns) < set(env.columns):
+            default = f"its columns have the same names: use --columns {','.join(demos.columns)}"
         advice = SIZE_ADVICE.get((_task(env.env_id), demos.obs_size, env.obs_size), default)
         findings.append(
             Finding(
@@ -61,7 +64,7 @@ def compare_with_env(demos: Demos, env: EnvSizes) -> tuple[Finding, ...]:
                     "wide: methods that use actions cannot learn from them.",
                 )
             )
-    longest = int(demos.lengths.max())
+    longest = int(demos.lengths.max() * stride)
     if env.max_episode_steps is not None and longest > env.max_episode_steps:
         findings.append(
             Finding(

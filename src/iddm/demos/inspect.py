@@ -1,6 +1,7 @@
 """A look at demonstrations before training: what is there, what is odd, whether it fits the environment."""
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -8,6 +9,7 @@ from jaxtyping import Float64, Int64
 
 from iddm.demos.compatible import Finding, compare_with_env
 from iddm.demos.oddities import EnvSample, look_at_episodes, look_beside, ranges
+from iddm.demos.rate import in_words, look_at_rate, row_seconds
 from iddm.demos.types import Demos
 from iddm.envs.spaces import EnvSizes
 
@@ -45,7 +47,9 @@ class Inspection:
     format: str | None
     """Whose layout the file has, if not ours."""
     names: tuple[str, ...]
-    """Of the columns, where the file gives them."""
+    """Of the columns, where the file or the environment gives them."""
+    row_seconds: float | None
+    """Between two rows, where the file says."""
     env: EnvSizes | None
 
     @property
@@ -54,14 +58,20 @@ class Inspection:
         return all(level != "error" for level, _ in self.findings)
 
 
-def inspect_demos(demos: Demos, env_spec: EnvSizes | None = None, sample: EnvSample | None = None) -> Inspection:
-    """Ranges and oddities, the fit to an environment where one is given, and how its own states compare."""
+def inspect_demos(
+    demos: Demos, env_spec: EnvSizes | None = None, sample: EnvSample | None = None, stride: Fraction = Fraction(1)
+) -> Inspection:
+    """Ranges and oddities, the fit to an environment where one is given, and how its own states compare.
+
+    `stride` is the number of the environment's steps between two rows.
+    """
     findings = look_at_episodes(demos)
     if env_spec is None or sample is None or sample.rows.shape[1] != demos.obs_size:
         findings += _constant(demos)
     if env_spec is not None:
-        findings += compare_with_env(demos, env_spec)
-        findings += [] if sample is None else look_beside(demos, env_spec, sample)
+        rate, stride = look_at_rate(demos, env_spec, stride)
+        findings += [*rate, *compare_with_env(demos, env_spec, stride)]
+        findings += [] if sample is None else look_beside(demos, env_spec, sample, stride)
     origin = demos.metadata.get("env_id")
     return Inspection(
         findings=tuple(sorted(findings, key=lambda finding: list(STYLES).index(finding.level))),
@@ -72,7 +82,8 @@ def inspect_demos(demos: Demos, env_spec: EnvSizes | None = None, sample: EnvSam
         actions=_actions(demos),
         origin=None if origin is None else str(origin),
         format=None if "format" not in demos.metadata else str(demos.metadata["format"]),
-        names=demos.columns,
+        names=demos.columns or (env_spec.columns if env_spec and env_spec.obs_size == demos.obs_size else ()),
+        row_seconds=row_seconds(demos),
         env=env_spec,
     )
 
@@ -148,6 +159,8 @@ def _facts(inspection: Inspection) -> list[tuple[str, str]]:
         ("observation", f"{len(inspection.columns)} columns"),
         ("actions", inspection.actions),
     ]
+    if inspection.row_seconds is not None:
+        facts.append(("rows apart", in_words(inspection.row_seconds)))
     if inspection.num_terminated is not None:
         facts.append(("terminated", f"{inspection.num_terminated} of {len(lengths)} episodes"))
     if inspection.format is not None:

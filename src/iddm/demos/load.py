@@ -10,22 +10,26 @@ from iddm.demos.formats.npz import write_npz
 from iddm.demos.path_checks import check_plain
 from iddm.demos.reader_process import HELPER
 from iddm.demos.types import Demos
+from iddm.demos.units import scale_columns
 from iddm.errors import UserError
 
 TOO_MUCH_MEMORY = "reading it takes more memory than a file of its size should; it may be damaged: write it again, or in parts"
 
 
-def load_demos(path: str | os.PathLike[str]) -> Demos:
-    """Read demonstrations. Whatever is wrong, `UserError` says so in one sentence that names the file."""
-    return _load(Path(path), HELPER.read)
+def load_demos(path: str | os.PathLike[str], episode_column: str | None = None) -> Demos:
+    """Read demonstrations. Whatever is wrong, `UserError` says so in one sentence that names the file.
+
+    `episode_column` names the columns of a table (CSV, Parquet) that tell episodes apart, where their names do not say so.
+    """
+    return _load(Path(path), HELPER.read, episode_column)
 
 
-def load_here(path: str | os.PathLike[str]) -> Demos:
+def load_here(path: str | os.PathLike[str], episode_column: str | None = None) -> Demos:
     """`load_demos` in this very process, whatever reads the file."""
-    return _load(Path(path), None)
+    return _load(Path(path), None, episode_column)
 
 
-def _load(path: Path, read_apart: Callable[[Path], Demos] | None) -> Demos:
+def _load(path: Path, read_apart: Callable[[Path, str | None], Demos] | None, episode_column: str | None) -> Demos:
     if not os.path.lexists(path):
         raise UserError(f"{path}: there is no such file; give the path of your demonstrations ({ACCEPTED})")
     is_folder = os.path.isdir(path)  # unlike Path.is_dir, never raises
@@ -40,10 +44,12 @@ def _load(path: Path, read_apart: Callable[[Path], Demos] | None) -> Demos:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from None
     if format is None:
         raise UserError(f"{path}: {_not_ours(head)} ({ACCEPTED})")
+    if episode_column is not None and not format.table:
+        raise UserError(f"{path}: --episode-column is for tables (CSV, Parquet); this file says itself where episodes end")
     if format.in_reader_process and read_apart is not None:
-        return read_apart(path)
+        return read_apart(path, episode_column)
     try:
-        return format.read(path)
+        return format.read(path, episode_column) if format.table else format.read(path)
     except UserError as error:
         raise UserError(f"{path}: {_printable(str(error))}") from None
     except MemoryError:
@@ -65,10 +71,15 @@ def save_demos(demos: Demos, path: str | os.PathLike[str]) -> None:
         raise UserError(f"{path}: cannot be written ({error.strerror or error})") from None
 
 
-def convert_demos(source: str | os.PathLike[str], out: str | os.PathLike[str]) -> Demos:
-    """Read any format and write our npz (a name that ends in .npz) or a Minari dataset (a folder, a name without an ending)."""
+def convert_demos(
+    source: str | os.PathLike[str], out: str | os.PathLike[str], episode_column: str | None = None, scale: str | None = None
+) -> Demos:
+    """Read any format and write our npz (a name that ends in .npz) or a Minari dataset (a folder, a name without an ending).
+
+    `scale` gives columns other units: "hip,knee=deg", "0=mm,2:8=deg" (demos/units.py).
+    """
     out = Path(out)
-    demos = load_demos(source)
+    demos = scale_columns(load_demos(source, episode_column), scale, str(source))
     if out.suffix == ".npz":
         save_demos(demos, out)
     elif out.suffix:

@@ -1,5 +1,6 @@
 """A second look before training: what is not an error but ruins runs. Each finding says what to do about it."""
 
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -24,13 +25,14 @@ class EnvSample(NamedTuple):
 def look_at_episodes(demos: Demos) -> list[Finding]:
     """What the demonstrations alone show."""
     findings = []
-    for key in ("note_rows", "note_boundaries", "note_short"):
+    for key in ("note_rows", "note_boundaries", "note_short", "note_words", "note_time", "warning_time", "warning_units"):
         if key in demos.metadata:
-            findings.append(Finding("note", str(demos.metadata[key])))
+            findings.append(Finding("warning" if key.startswith("warning") else "note", str(demos.metadata[key])))
     if isinstance(notes := demos.metadata.get("notes"), str) and notes.strip():
         findings.append(Finding("note", f"From the file: {notes.strip()[:300]}"))
     rows = np.concatenate(demos.observations)
     std = rows.std(axis=0, dtype=np.float64).astype(np.float32)
+    std[((rows == 0) | (rows == 1)).all(axis=0)] = 0.0  # a flag jumps by nature: a leg touches the ground
     found = [(e, int(row)) for e, episode in enumerate(demos.observations) for row in jumps(episode, std)]
     if found:
         places = ", ".join(f"episode {e} row {row}" for e, row in found[:3]) + (", …" if len(found) > 3 else "")
@@ -89,9 +91,9 @@ def look_at_episodes(demos: Demos) -> list[Finding]:
     return findings
 
 
-def look_beside(demos: Demos, env: EnvSizes, sample: EnvSample) -> list[Finding]:
-    """What the environment's own states show beside the demonstrations'."""
-    findings = _length(demos, env)
+def look_beside(demos: Demos, env: EnvSizes, sample: EnvSample, stride: Fraction = Fraction(1)) -> list[Finding]:
+    """What the environment's own states show beside the demonstrations', whose rows are `stride` steps apart."""
+    findings = _length(demos, env, stride)
     if sample.idle_return is not None and demos.episode_returns is not None:
         mean = float(demos.episode_returns.mean())
         if sample.idle_return > 0 and mean < 1.5 * sample.idle_return:
@@ -129,7 +131,8 @@ def look_beside(demos: Demos, env: EnvSizes, sample: EnvSample) -> list[Finding]
             Finding(
                 "warning",
                 f"Spread {ratio[odd].max():,.0f} times wider than in {env.env_id} under random actions: {ranges(odd)}. "
-                "If the units differ (degrees for radians, millimetres for metres), convert them.",
+                f"If these and other columns are in degrees, say so of each: --scale {_shown(odd, demos.columns)}=deg "
+                "(or mm, cm, or a number).",
             )
         )
     if both.any() and np.median(ratio[both]) < 1 / SCALE_FACTOR:
@@ -143,8 +146,8 @@ def look_beside(demos: Demos, env: EnvSizes, sample: EnvSample) -> list[Finding]
     return findings
 
 
-def _length(demos: Demos, env: EnvSizes) -> list[Finding]:
-    limit, longest = env.max_episode_steps, int(demos.lengths.max())
+def _length(demos: Demos, env: EnvSizes, stride: Fraction) -> list[Finding]:
+    limit, longest = env.max_episode_steps, int(demos.lengths.max() * stride)
     ended = demos.terminated is not None and demos.terminated.any()
     if limit is None or ended or longest >= 0.99 * limit:
         return []
@@ -158,13 +161,20 @@ def _length(demos: Demos, env: EnvSizes) -> list[Finding]:
 
 
 def _time_columns(demos: Demos) -> list[int]:
-    """Columns that rise by the same amount with every step of every episode."""
+    """Columns that rise by the same amount with every step, and start at the same value in every episode or never go back."""
     if demos.lengths.max() < 5:
         return []
     steps = np.concatenate([np.diff(episode.astype(np.float64), axis=0) for episode in demos.observations])
     mean = steps.mean(axis=0)
     even = (np.abs(steps - mean) <= 1e-3 * np.abs(mean) + 1e-6 * np.abs(demos.observations[0]).max(axis=0)).all(axis=0)
-    return np.flatnonzero(even & (mean > 1e-6)).tolist()
+    starts, ends = (np.stack([episode[i] for episode in demos.observations]).astype(np.float64) for i in (0, -1))
+    restarts, runs_on = (np.abs(starts - starts[0]) <= mean / 2).all(axis=0), (starts[1:] > ends[:-1]).all(axis=0)
+    return np.flatnonzero(even & (mean > 1e-6) & (restarts | runs_on)).tolist()
+
+
+def _shown(indices: list[int], names: tuple[str, ...]) -> str:
+    """Columns as a flag takes them."""
+    return ",".join(names[i] for i in indices) if names else ",".join(map(str, indices))
 
 
 def ranges(indices: list[int]) -> str:

@@ -59,15 +59,16 @@ class Helper:
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._leave_to_parent)
 
-    def read(self, path: Path) -> Demos:
+    def read(self, path: Path, episode_column: str | None = None) -> Demos:
         with self._lock, tempfile.TemporaryDirectory(prefix="iddm-", ignore_cleanup_errors=True) as folder:
             out = Path(folder) / "demos.npz"
-            answer = self._ask({"path": str(path), "out": str(out), "from": os.getcwd()}, PATIENCE + size_of(path) / 1e7)
+            request = {"path": str(path), "episode_column": episode_column, "out": str(out), "from": os.getcwd()}
+            answer = self._ask(request, PATIENCE + size_of(path) / 1e7)
             if "error" in answer:
                 raise UserError(answer["error"])
             return read_npz(out)
 
-    def _ask(self, request: dict[str, str], patience: float) -> dict[str, Any]:
+    def _ask(self, request: dict[str, Any], patience: float) -> dict[str, Any]:
         process = self._running()
         assert process.stdin is not None
         assert process.stdout is not None
@@ -149,7 +150,7 @@ def serve() -> None:
         answer = {}
         try:
             limits.begin(size_of(Path(request["path"])))
-            arrays: dict[str, Any] = {**arrays_from_demos(load_here(request["path"]))}
+            arrays: dict[str, Any] = {**arrays_from_demos(load_here(request["path"], request["episode_column"]))}
             np.savez(request["out"], **arrays)
         except UserError as error:
             answer["error"] = str(error)

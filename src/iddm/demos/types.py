@@ -38,7 +38,8 @@ class Demos:
     """Anything that JSON can hold: source, licence, `env_id`, notes."""
 
     def __post_init__(self) -> None:
-        observations = check_observations(self.observations)
+        names = self.metadata.get("columns") if isinstance(self.metadata, dict) else None
+        observations = check_observations(self.observations, names)
         checked = {
             "observations": observations,
             "actions": check_actions(self.actions, observations),

@@ -110,6 +110,8 @@ class EnvSizes:
     """Width of a continuous action; None where actions are discrete or the width does not matter."""
     columns: tuple[str, ...] = ()
     """Names of the columns of an observation, where they are known."""
+    step_seconds: float | None = None
+    """Simulated seconds per step, where the environment says."""
 
 
 def action_space_of(space: Any, env: str) -> ActionSpace:

@@ -15,6 +15,7 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.wrappers import TimeLimit
 
+from iddm.envs.columns import names_of
 from iddm.envs.guard import GuardedEnv, reason
 from iddm.envs.spaces import ActionSpace, EnvSizes, action_space_of
 from iddm.errors import UserError
@@ -71,9 +72,11 @@ def resolve(
 def _import_function(name: str) -> MakeEnv:
     module, _, function = name.partition(":")
     try:
-        made: Any = getattr(importlib.import_module(module), function)
+        made: Any = getattr(_import_here(module), function)
     except (ImportError, AttributeError) as error:
-        raise UserError(f"Environment '{name}': {error}. Give module:function, with the module importable.") from error
+        raise UserError(
+            f"Environment '{name}': {error}. Give module:function from the directory of the module's file, or --import FILE.py."
+        ) from error
     except (Exception, SystemExit) as error:  # the user's own code can fail in any way
         raise UserError(f"Environment '{name}': importing {module} raised {reason(error)}.") from error
     if not callable(made):
@@ -122,13 +125,15 @@ class EnvShape:
     action_space: ActionSpace
     max_episode_steps: int | None
     columns: tuple[str, ...] = ()
-    """Names of the columns where observations are a dictionary or a tuple, in the order in which they are flattened."""
+    """Names of the columns, where they are known (envs/columns.py)."""
+    step_seconds: float | None = None
+    """Simulated seconds per step, where the environment says."""
 
     @property
     def sizes(self) -> EnvSizes:
         """What demonstrations are compared with."""
         width = None if self.action_space.discrete else self.action_space.size
-        return EnvSizes(self.env_id, self.obs_size, self.max_episode_steps, width, self.columns)
+        return EnvSizes(self.env_id, self.obs_size, self.max_episode_steps, width, self.columns, self.step_seconds)
 
 
 def shape_of(spec: EnvSpec) -> EnvShape:
@@ -137,24 +142,19 @@ def shape_of(spec: EnvSpec) -> EnvShape:
     try:
         assert env.observation_space.shape is not None
         obs_size = int(env.observation_space.shape[0])
-        names = column_names(env.unwrapped.observation_space)
-        names = tuple(names) if len(names) == obs_size else ()  # a wrapper may have changed them
-        return EnvShape(spec.id, obs_size, action_space_of(env.action_space, spec.id), spec.max_episode_steps, names)
+        actions = action_space_of(env.action_space, spec.id)
+        return EnvShape(spec.id, obs_size, actions, spec.max_episode_steps, names_of(env, obs_size), _step_seconds(env))
     finally:
         env.close()
 
 
-def column_names(space: gym.Space, name: str = "") -> list[str]:
-    """ "place.x", "place.y[0]", … of a dictionary or tuple of spaces; nothing for a single one."""
-    parts: list[tuple[str, gym.Space]] = []
-    if isinstance(space, gym.spaces.Dict):
-        parts = [(str(key), part) for key, part in space.spaces.items()]
-    elif isinstance(space, gym.spaces.Tuple):
-        parts = [(str(i), part) for i, part in enumerate(space.spaces)]
-    elif name:
-        size = gym.spaces.flatdim(space)
-        return [name] if size == 1 else [f"{name}[{i}]" for i in range(size)]
-    return [column for key, part in parts for column in column_names(part, f"{name}.{key}" if name else key)]
+def _step_seconds(env: gym.Env) -> float | None:
+    """The `dt` of MuJoCo's and many other environments, or CartPole's `tau`; frames per second of a film say nothing of it."""
+    for name in ("dt", "tau"):
+        seconds = getattr(env.unwrapped, name, None)
+        if isinstance(seconds, int | float) and 1e-6 < seconds < 1e6:
+            return float(seconds)
+    return None
 
 
 def import_module(name: str) -> None:
@@ -169,13 +169,18 @@ def import_module(name: str) -> None:
             sys.modules[path.stem] = module
             spec.loader.exec_module(module)
         else:
-            if "" not in sys.path and str(Path.cwd()) not in sys.path:
-                sys.path.insert(0, str(Path.cwd()))
-            importlib.import_module(name)
+            _import_here(name)
     except (Exception, SystemExit) as error:  # the user's own code can fail in any way
         if name.endswith(".py"):
             sys.modules.pop(Path(name).stem, None)  # half a module must not be found again
         raise UserError(f"--import {name}: {reason(error)}.") from error
+
+
+def _import_here(module: str) -> Any:
+    """Import a module, which may be a file of the current directory: an installed command does not look there by itself."""
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    return importlib.import_module(module)
 
 
 def parse_kwargs(text: str) -> dict[str, Any]:

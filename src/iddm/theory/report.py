@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -77,22 +78,20 @@ def print_theory(rows: Iterable[Row] | None = None, console: Console | None = No
     console = console or Console(markup=False, emoji=False, highlight=False)
     rows = theory_report() if rows is None else list(rows)
     for example, group in groupby(rows, key=lambda row: row.example):
-        table = Table(title=example, title_justify="left", title_style="bold")
-        for heading in ("claim", "what it says"):
-            table.add_column(heading, overflow="fold")
+        table = Table(title=example, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
+        table.add_column("claim", no_wrap=True)
+        table.add_column("what it says", overflow="fold")
         for heading in ("left", "right", "error"):
             table.add_column(heading, justify="right", no_wrap=True)
-        table.add_column("")
         for claim in (row.claim for row in group):
             style = {"holds": "green", "fails": "bold red"}.get(claim.verdict, "yellow")
             inside = [(f"\n{name} {_number(value)}", "dim") for name, value in claim.terms.items()]
             table.add_row(
-                Text.assemble(claim.name, (f"\n{claim.source}", "dim")),
+                Text.assemble(claim.name, (f"\n{claim.source}", "dim"), (f"\n{claim.verdict}", style)),
                 Text.assemble(claim.formula, *inside),
                 _number(claim.left),
                 _number(claim.right),
                 _error(claim.error),
-                Text(claim.verdict, style),
             )
         console.print(table)
         console.print()

@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +14,7 @@ from iddm.closeness import Yardstick, split
 from iddm.config import Config
 from iddm.demos import Demos, load_demos, require_compatible
 from iddm.demos.align import View, at_the_environments_rate, choose_columns, make_view, parse_stride
+from iddm.demos.units import scale_columns
 from iddm.envs.spec import EnvShape
 from iddm.errors import UserError
 from iddm.rewards.expert import Expert, ExpertEnds, ExpertView
@@ -57,6 +59,8 @@ class Demonstrations:
 
     config: Config
     """With what its terms leave to the demonstrations."""
+    demos: Demos
+    """As they were given, with the columns that are compared."""
     expert: Expert
     record: DemosRecord
     agent_lags: tuple[int, ...]
@@ -73,9 +77,9 @@ def prepare_demonstrations(config: Config, shape: EnvShape, given: Demos | None)
     config = complete_terms(config, demos, shape)
     if config.needs_expert_actions and source.startswith("bundled: "):
         demos = with_expert_actions(demos, config.env)
-    demos, view = align_demos(demos, shape, config)
+    compared, demos, view = align_demos(demos, shape, config)
     if shape.max_episode_steps is not None:
-        demos = replace(demos, terminated=ended_by_themselves(demos, shape.max_episode_steps))
+        demos = replace(demos, terminated=ended_by_themselves(demos, shape.max_episode_steps, view.stride))
     yardstick = Yardstick.of(demos, view, whole=config.demo_transitions is None)
     learned = learned_from(demos, config)
     expert = expert_arrays(learned, shape, config, view)
@@ -92,7 +96,7 @@ def prepare_demonstrations(config: Config, shape: EnvShape, given: Demos | None)
         column_mean=tuple(rows.mean(axis=0).tolist()),
         column_std=tuple(rows.std(axis=0).tolist()),
     )
-    return Demonstrations(config, expert, record, view.agent_lags, yardstick)
+    return Demonstrations(config, compared, expert, record, view.agent_lags, yardstick)
 
 
 def learned_from(demos: Demos, config: Config) -> Demos:
@@ -109,10 +113,10 @@ def learned_from(demos: Demos, config: Config) -> Demos:
 
 def complete_terms(config: Config, demos: Demos, shape: EnvShape) -> Config:
     """The config whose terms know whether episodes are to end: read off the demonstrations where the user does not say."""
-    limit = shape.max_episode_steps
-    ended = np.zeros(1, bool) if limit is None else ended_by_themselves(demos, limit)
+    limit, stride = shape.max_episode_steps, parse_stride(config.stride)
+    ended = np.zeros(1, bool) if limit is None else ended_by_themselves(demos, limit, stride)
     end_early = bool(ended.mean() > 0.5) and config.demo_transitions is None
-    whole = config.columns is None and config.window == 2 and parse_stride(config.stride) == 1
+    whole = config.columns is None and config.window == 2 and stride == 1
     terms = {name: term.for_demos(end_early, whole) for name, term in config.terms.items()}
     if end_early and terms != dict(config.terms):
         assumed = " (by their length; the file does not say)" if demos.terminated is None else ""
@@ -123,12 +127,14 @@ def complete_terms(config: Config, demos: Demos, shape: EnvShape) -> Config:
     return replace(config, terms=terms)
 
 
-def ended_by_themselves(demos: Demos, limit: int) -> Bool[np.ndarray, " episodes"]:
+def ended_by_themselves(demos: Demos, limit: int, stride: Fraction = Fraction(1)) -> Bool[np.ndarray, " episodes"]:
     """Which episodes ended in a terminal state; where the file does not say, those clearly shorter than the time limit.
 
-    Others' recordings of whole episodes often lack a row or a few at the end.
+    Others' recordings of whole episodes often lack a row or a few at the end. Rows are `stride` steps apart.
     """
-    return demos.lengths < CLEARLY_SHORTER * limit if demos.terminated is None else np.asarray(demos.terminated)
+    if demos.terminated is not None:
+        return np.asarray(demos.terminated)
+    return demos.lengths * float(stride) < CLEARLY_SHORTER * limit
 
 
 def find_demos(config: Config, given: Demos | None = None) -> tuple[str, Demos]:
@@ -136,10 +142,11 @@ def find_demos(config: Config, given: Demos | None = None) -> tuple[str, Demos]:
     if given is not None:
         source, demos = "given in Python", given
     elif config.demos:
-        source, demos = config.demos, load_demos(config.demos)
+        source, demos = config.demos, load_demos(config.demos, config.episode_column)
     else:
         task = find_task(config.env)
         source, demos = f"bundled: {task.name if task else config.env}", bundled_demos(config.env)
+    demos = scale_columns(demos, config.scale, source)
     if config.demo_episodes is not None:
         demos = demos.take_episodes(config.demo_episodes)
     if config.demo_transitions is not None:
@@ -147,21 +154,23 @@ def find_demos(config: Config, given: Demos | None = None) -> tuple[str, Demos]:
     return source, demos
 
 
-def align_demos(demos: Demos, shape: EnvShape, config: Config) -> tuple[Demos, View]:
-    """Demonstrations with the columns and at the rate that are compared, and how the agent's states are compared with them."""
+def align_demos(demos: Demos, shape: EnvShape, config: Config) -> tuple[Demos, Demos, View]:
+    """The demonstrations' columns that are compared, the same at the rate that is, and how the agent's states are."""
     where = config.demos or "the demonstrations"
     stride = parse_stride(config.stride)
     demos, columns = choose_columns(demos, shape.sizes, config.columns, config.demo_columns, where)
-    changed = stride != 1 or config.window != 2 or columns is not None
-    if changed and (config.learner.needs_demos or config.needs_whole_episodes):
+    copies = config.learner.needs_demos  # actions given whole states, one step apart
+    changed = config.window != 2 or columns is not None or (stride != 1 and not copies)
+    if changed and (copies or config.needs_whole_episodes):
+        flags = "--columns and --window are" if copies else "--columns, --stride and --window are"
         raise UserError(
-            f"--columns, --stride and --window are for a discriminator on transitions; method {config.method}, as set, needs "
-            "demonstrations with every column, at the environment's rate."
+            f"{flags} for a discriminator on transitions; method {config.method}, as set, learns from whole states, and needs "
+            "demonstrations with every column: use iddm or gaifo."
         )
     if stride != 1 and config.needs_expert_actions:
         raise UserError(f"--stride {config.stride}: method {config.method} compares actions, which go with every step; use iddm.")
-    demos, stride = at_the_environments_rate(demos, stride)
-    return demos, make_view(columns, config.window, stride)
+    at_rate, stride = at_the_environments_rate(demos, stride, always=copies)
+    return demos, at_rate, make_view(columns, config.window, stride)
 
 
 def expert_arrays(demos: Demos, shape: EnvShape, config: Config, view: View) -> Expert:

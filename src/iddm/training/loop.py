@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from shlex import quote
 from typing import Any
 
 import jax
@@ -137,7 +138,9 @@ def learn(
             if interrupted():
                 save(iteration + 1)
                 _, unit = config.length
-                raise Interrupted(f"Stopped at {unit[:-1]} {row[unit]:.0f}. Continue with: iddm train --resume {run.path}")
+                raise Interrupted(
+                    f"Stopped at {unit[:-1]} {row[unit]:.0f}. Continue with: iddm train --resume {quote(str(run.path))}"
+                )
             if evaluations.enough(row):
                 break
     if environments is not None:

@@ -1,7 +1,7 @@
 """Begin, continue or complete a run."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,12 @@ from iddm.training.loop import OnIteration, OnRow, learn
 from iddm.training.run_dir import Run
 from iddm.training.setup import Setup
 
-Show = AbstractContextManager[OnRow | None]
-"""Entered when training begins; what it gives is called with each row of metrics."""
-_SILENT: Show = nullcontext(None)
+Show = Callable[[Setup], AbstractContextManager[OnRow | None]]
+"""Called with what is about to be trained, and entered when training begins; what it gives is called with each row of metrics."""
+
+
+def _silent(setup: Setup) -> AbstractContextManager[OnRow | None]:
+    return nullcontext(None)
 
 
 def train(
@@ -41,27 +44,27 @@ def train(
     given = demos if isinstance(demos, Demos) else None
     if demos is not None and given is None:
         config = dataclasses.replace(config, demos=str(demos))
-    return start(config, out, nullcontext(on_row), given, env if callable(env) else None, on_iteration)
+    return start(config, out, lambda setup: nullcontext(on_row), given, env if callable(env) else None, on_iteration)
 
 
 def start(
     config: Config,
     out: str | Path | None = None,
-    show: Show = _SILENT,
+    show: Show = _silent,
     demos: Demos | None = None,
     make: MakeEnv | None = None,
     on_iteration: OnIteration | None = None,
 ) -> Run:
     """Begin a run: everything that can be wrong is checked before anything is written or shown."""
     setup = Setup.prepare(config, demos, make)
-    with Run.create(out or default_directory(config), config, setup.demos_record) as run, show as on_row:
+    with Run.create(out or default_directory(config), config, setup.demos_record) as run, show(setup) as on_row:
         learn(setup, run, None, on_row, on_iteration)
     return run
 
 
 def resume(
     path: str | Path,
-    show: Show = _SILENT,
+    show: Show = _silent,
     demos: Demos | None = None,
     make: str | MakeEnv | None = None,
     env_kwargs: Mapping[str, Any] | None = None,
@@ -77,7 +80,7 @@ def resume(
     begun_with, found = run.demos, setup.demos_record
     if (begun_with and begun_with.sha256) != (found and found.sha256):
         raise UserError(f"{path}: the demonstrations ({found and found.source}) are not those that the run began with.")
-    with run.locked(), show as on_row:
+    with run.locked(), show(setup) as on_row:
         run.remove_leftovers()
         learn(setup, run, run.checkpoints.load(), on_row)
     return run

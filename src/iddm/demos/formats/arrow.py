@@ -88,7 +88,7 @@ def arrays_of(table: Any, codes: Sequence[str] = ()) -> dict[str, np.ndarray]:
     arrays = {}
     for name in table.schema.names:
         column = table.column(name)
-        if name.lower() in codes:
+        if name in codes:
             column = column.combine_chunks().dictionary_encode()
             column = (column.combine_chunks() if hasattr(column, "chunks") else column).indices
         arrays[name] = array_of(column, name)
@@ -101,7 +101,8 @@ def array_of(column: Any, name: str) -> np.ndarray | None:
     if hasattr(column, "chunks"):
         column = pyarrow().concat_arrays(column.chunks) if column.num_chunks else pyarrow().array([], column.type)
     if column.null_count:
-        raise UserError(f"column '{name}' has missing values; fill them or leave its rows out")
+        row = np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0]
+        raise UserError(f"column '{name}' has no value in row {row}; fill it, or leave its row out")
     if types.is_list(column.type) or types.is_large_list(column.type) or types.is_fixed_size_list(column.type):
         inner = array_of(column.flatten(), name)
         if inner is None or inner.ndim != 1 or len(column) == 0:
