@@ -184,6 +184,27 @@ def _replaced(settings: Any, changes: Mapping[str, Any], name: str) -> Any:
         raise UserError(f"Setting '{name}': {error}.") from error
 
 
+def flat_settings(config: Config) -> dict[str, Any]:
+    """Every setting by the name of its flag, without the environment, the method and the learner's name."""
+    plain = {name: getattr(config, name) for name in PLAIN if name not in ("env", "method")}
+    terms = {f"{name}.{key}": value for name, term in config.terms.items() for key, value in _as_dict(term).items()}
+    own: dict[str, Any] = {}
+    for name, value in _as_dict(config.learner).items():
+        own |= {f"{name}.{key}": part for key, part in value.items()} if isinstance(value, dict) else {name: value}
+    return plain | own | terms
+
+
+def changed_settings(config: Config) -> dict[str, Any]:
+    """The settings that differ from those that the method starts from on this task, by the names of their flags."""
+    preset, learner = config.preset, config.learner.name
+    is_expert = config.method == "ppo"
+    start = (
+        expert_config(config.env, preset, learner) if is_expert else default_config(config.env, config.method, preset, learner)
+    )
+    before = flat_settings(start)
+    return {name: value for name, value in flat_settings(config).items() if name not in before or before[name] != value}
+
+
 def setting(config: Config, name: str) -> Any:
     """The value of a setting by the name of its flag: "steps", "hidden" of the learner, "entropy.weight" of a term."""
     group, _, last = name.rpartition(".")

@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Callable
 
+from iddm.cli.compare import compare_command
 from iddm.cli.console import OUT
 from iddm.cli.convert import convert_command
 from iddm.cli.demos import demos_command
@@ -30,6 +31,7 @@ COMMANDS: dict[str, Callable[[list[str]], int | None]] = {
     "convert": convert_command,
     "export": export_command,
     "doctor": doctor_command,
+    "compare": compare_command,
     "report": report_command,
     "theory": theory_command,
     "toy": toy_command,

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import rich.table
 from rich.console import Console
 
 from iddm.bundled import bundled_expert
@@ -16,7 +15,7 @@ from iddm.evaluation import Evaluation, env_of, evaluate
 from iddm.report.html_page import fold, html_page, section
 from iddm.report.markup import Markup, fill
 from iddm.report.svg import new_figure, to_svg
-from iddm.report.table import Table, to_html
+from iddm.report.table import Table, for_terminal, to_html
 from iddm.training.run_dir import Run
 from iddm.utils.files import write_whole
 
@@ -46,7 +45,7 @@ def report_run(
     if not run.finished:
         raise UserError(f"{path}: the run is not finished; continue it with: iddm train --resume {path}")
     rows = compare(run, episodes, env, env_kwargs)
-    console.print(_for_terminal(f"{run.config.env}: the environment's own return", _table(rows)))
+    console.print(for_terminal(f"{run.config.env}: the environment's own return", _table(rows)))
     write_whole(Path(out), page(run, rows))
     console.print(f"Page: {out}", highlight=False)
     return rows
@@ -82,15 +81,6 @@ def _table(rows: list[Row]) -> Table:
         for r in rows
     )
     return Table(("", "mean return", "± std", "episodes", "of the expert"), cells)
-
-
-def _for_terminal(title: str, table: Table) -> rich.table.Table:
-    shown = rich.table.Table(title=title, title_justify="left")
-    for column in table.columns:
-        shown.add_column(column, justify="right" if column else "left")
-    for cells in table.rows:
-        shown.add_row(*cells)
-    return shown
 
 
 def learning_curve(run: Run, rows: list[Row]) -> Markup:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from iddm.bundled import bundled_expert, bundled_fingerprint
-from iddm.config import Config, configure, default_config, setting
+from iddm.config import Config, configure, default_config, flat_settings, setting
 from iddm.demos import Demos, load_demos, save_demos
 from iddm.evaluation import EVALUATION_SEED, env_of, evaluate, record_demos
 from iddm.learners import LEARNERS
@@ -27,6 +27,7 @@ __all__ = [
     "evaluate",
     "find_task",
     "finish",
+    "flat_settings",
     "has_discriminator",
     "load_demos",
     "load_policy",

@@ -8,6 +8,7 @@ about.json   commit and seconds of every run
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
+from math import isfinite, nan
 from pathlib import Path
 from typing import Any
 
@@ -77,13 +78,21 @@ class Outcome:
 
 def thinned(rows: Sequence[dict[str, float]]) -> tuple[tuple[int, float], ...]:
     """A learning curve of at most `POINTS` points from a run's metrics."""
-    points = []
-    for part in np.array_split(np.arange(len(rows)), min(POINTS, len(rows)) or 1):
-        ended = [rows[i] for i in part if rows[i]["episodes"] > 0]
-        if ended:
-            total = sum(row["episode_return"] * row["episodes"] for row in ended)
-            points.append((int(rows[part[-1]]["steps"]), round(total / sum(row["episodes"] for row in ended), 2)))
-    return tuple(points)
+    return tuple((steps, round(value, 2)) for steps, value in thinned_metric(rows, "episode_return"))
+
+
+def thinned_metric(rows: Sequence[dict[str, float]], metric: str) -> list[tuple[int, float]]:
+    """At most `POINTS` points (steps, mean of a metric since the point before); those without a value are left out."""
+    parts = [rows[i[0] : i[-1] + 1] for i in np.array_split(np.arange(len(rows)), min(POINTS, len(rows)) or 1) if len(i)]
+    points = [(int(part[-1]["steps"]), mean_of(part, metric)) for part in parts]
+    return [(steps, value) for steps, value in points if isfinite(value)]
+
+
+def mean_of(rows: Sequence[dict[str, float]], metric: str) -> float:
+    """The mean of a metric over rows, of returns over their episodes; NaN where no row has it."""
+    known = [row for row in rows if isfinite(row.get(metric, nan))]
+    weights = [row["episodes"] if metric == "episode_return" else 1.0 for row in known]
+    return sum(w * row[metric] for w, row in zip(weights, known, strict=True)) / sum(weights) if sum(weights) else nan
 
 
 def saturated(rows: Sequence[dict[str, float]]) -> float:

@@ -16,12 +16,15 @@ Points = Sequence[tuple[float, float]]
 def line(name: str, seeds: Sequence[Points]) -> dict[str, Any] | None:
     """A method's line: mean and range over seeds where all seeds have points, and each seed."""
     seeds = [known for points in seeds if (known := sorted((x, y) for x, y in points if isfinite(y)))]
-    if not seeds:
-        return None
+    return mean_and_range(name, *at_shared_steps(seeds), seeds) if seeds else None
+
+
+def at_shared_steps(seeds: Sequence[Points]) -> tuple[list[float], np.ndarray]:
+    """The steps x at which some seed has a point, and all seeds' values there [x, seeds], where all have begun and none ended."""
     first, last = max(points[0][0] for points in seeds), min(points[-1][0] for points in seeds)
     x = sorted({step for points in seeds for step, _ in points if first <= step <= last})
     y = np.array([np.interp(x, [step for step, _ in points], [value for _, value in points]) for points in seeds])
-    return mean_and_range(name, x, y.T, seeds)
+    return x, y.T
 
 
 def learning_curve(name: str, cell: Cell) -> dict[str, Any] | None:
