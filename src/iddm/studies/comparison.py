@@ -126,7 +126,7 @@ def grouped(runs: Iterable[ComparedRun], names: Mapping[str, str]) -> list[Group
         several = sum(kind[0] == method for kind in kinds) > 1
         name = ", ".join(filter(None, [names.get(method, method) + (f" ({learner})" if several else ""), settings]))
         by_seed = tuple(sorted(some, key=lambda run: run.run.config.seed))
-        groups.append(Group(*map(printable, (first.task, name, method, learner, settings)), by_seed))
+        groups.append(Group(*map(printable, (first.task, name, method, learner, settings)), runs=by_seed))
     return sorted(groups, key=lambda group: (group.task, group.name))
 
 

@@ -99,7 +99,7 @@ def curves(groups: Sequence[Group], metric: str) -> Any | None:
     for task, axes in zip(tasks, panels, strict=True):
         _panel(axes, task, [group for group in drawn if group.task == task], metric, styles)
     handles = {label: h for axes in panels for h, label in zip(*axes.get_legend_handles_labels(), strict=True)}
-    across = max(1, int(26 * max(columns, 1.4)) // (max(map(len, handles)) + 6))  # names of legends in a row, by their longest
+    across = max(1, int(45 * max(columns, 1.4)) // (max(map(len, handles)) + 6))  # names of legends in a row, by their longest
     figure.legend(handles.values(), handles, loc="outside lower center", ncols=across, frameon=False, fontsize=8)
     return figure
 
