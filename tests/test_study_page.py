@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from iddm.cli import main
+from iddm.report import pictures
 from iddm.studies.catalogue import STUDIES
 from iddm.studies.report import film
 from iddm.studies.report.charts import curves, line
@@ -262,10 +263,12 @@ def test_hostile_results_do_nothing_in_the_browser(tmp_path: Path, monkeypatch) 
 
 
 def test_where_nothing_can_be_drawn_the_page_says_so(monkeypatch) -> None:
-    monkeypatch.setattr(film, "BACKENDS", ("nonsense",))
+    monkeypatch.setattr(pictures, "BACKENDS", ("nonsense",))
+    monkeypatch.delenv("MUJOCO_GL", raising=False)
+    pictures.drawing_backend.cache_clear()
     strips = film.film_strips(made_up.results(["table2"], seeds=1, only=["Hopper"]), None)
-    assert strips[0].trouble.startswith("Rendering is not available here (")
-    assert "Rendering is not available here" in study_page(made_up.results(["table2"], seeds=1), strips=strips)
+    assert strips[0].trouble.startswith("MuJoCo cannot draw here without a screen (nonsense: ")
+    assert "MuJoCo cannot draw here" in study_page(made_up.results(["table2"], seeds=1), strips=strips)
 
 
 def test_film_shows_the_expert_and_the_learned_policy_where_it_is(tmp_path: Path) -> None:
@@ -277,9 +280,9 @@ def test_film_shows_the_expert_and_the_learned_policy_where_it_is(tmp_path: Path
     if strip.trouble:
         pytest.skip(strip.trouble)
     assert list(strip.frames) == ["expert", "IDDM"]
-    assert all(len(frames) == film.FRAMES for frames in strip.frames.values())
+    assert all(len(frames) == 8 for frames in strip.frames.values())
     assert strip.frames["expert"] == strip.frames["IDDM"]  # the same policy stands in for both
     assert len(set(strip.frames["expert"])) > 1
     page = study_page(results, strips=[strip, replace(strip, task="Other", frames={}, trouble="<b>")])
-    assert page.count('src="data:image/jpeg') == 2 * film.FRAMES
+    assert page.count('src="data:image/jpeg') == 2 * 8
     assert "&lt;b&gt;" in page

@@ -13,6 +13,7 @@ from iddm.cli.doctor import doctor_command
 from iddm.cli.eval import eval_command
 from iddm.cli.expert import expert_command
 from iddm.cli.export import export_command
+from iddm.cli.film import film_command
 from iddm.cli.given_env import with_imports
 from iddm.cli.inspect import inspect_command
 from iddm.cli.report import report_command
@@ -31,6 +32,7 @@ COMMANDS: dict[str, Callable[[list[str]], int | None]] = {
     "convert": convert_command,
     "export": export_command,
     "doctor": doctor_command,
+    "film": film_command,
     "compare": compare_command,
     "report": report_command,
     "theory": theory_command,
