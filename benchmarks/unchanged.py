@@ -22,8 +22,8 @@ from iddm.bundled import DATA
 from iddm.evaluation import evaluate
 from iddm.policy import load_policy
 from iddm.studies.pool import in_parallel
-from iddm.studies.provenance import commit
 from iddm.utils.files import write_whole
+from iddm.utils.provenance import commit
 
 ROOT = Path(__file__).resolve().parents[1]
 TASKS = "Hopper", "HalfCheetah"

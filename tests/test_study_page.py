@@ -12,9 +12,10 @@ import pytest
 
 from iddm.cli import main
 from iddm.report import pictures
+from iddm.report.charts import line
 from iddm.studies.catalogue import STUDIES
 from iddm.studies.report import film
-from iddm.studies.report.charts import curves, line
+from iddm.studies.report.charts import curves
 from iddm.studies.report.docs import tables
 from iddm.studies.report.page import study_page
 from iddm.studies.results import Outcome, Result, Results

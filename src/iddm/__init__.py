@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from iddm.training.run_dir import Run
     from iddm.training.train import resume, train
 
+__version__ = "0.1.0"
+
 _HOMES = {
     "iddm.bundled": ("bundled_demos", "bundled_expert"),
     "iddm.demos": ("Demos", "convert_demos", "load_demos", "save_demos"),
@@ -34,6 +36,7 @@ __all__ = [
     "Policy",
     "Run",
     "UserError",
+    "__version__",
     "bundled_demos",
     "bundled_expert",
     "convert_demos",

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -203,6 +204,24 @@ def changed_settings(config: Config) -> dict[str, Any]:
     )
     before = flat_settings(start)
     return {name: value for name, value in flat_settings(config).items() if name not in before or before[name] != value}
+
+
+def as_flag(name: str, value: Any) -> str:
+    """A setting as it is typed, by the name of its flag."""
+    name = name.replace("_", "-")
+    if isinstance(value, bool):
+        group, _, last = name.rpartition(".")
+        return f"--{name}" if value else "--" + ".".join(filter(None, [group, f"no-{last}"]))
+    return f"--{name} {' '.join(map(str, value)) if isinstance(value, tuple) else shlex.quote(str(value))}"
+
+
+def command_of(config: Config) -> str:
+    """The command that makes a run of this config."""
+    own = find_method(config.method, config.preset).learner.name
+    flags = {"method": config.method} | ({} if config.learner.name == own else {"learner": config.learner.name})
+    flags |= {} if config.preset == "tuned" else {"preset": config.preset}
+    flags |= {"steps": config.steps, "seed": config.seed} | changed_settings(config)
+    return " ".join(["iddm train", shlex.quote(config.env), *(as_flag(name, value) for name, value in flags.items())])
 
 
 def setting(config: Config, name: str) -> Any:

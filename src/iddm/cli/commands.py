@@ -59,9 +59,9 @@ def main(argv: list[str] | None = None) -> int:
         OUT.print("`--traceback` (or IDDM_TRACEBACK=1) also shows where an error came from.", highlight=False)
         return 0 if args else 2
     if args[0] == "--version":
-        from importlib.metadata import version
+        from iddm import __version__
 
-        print(version("iddm"))
+        print(__version__)
         return 0
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     logging.getLogger("iddm").setLevel(logging.INFO)

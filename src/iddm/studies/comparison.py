@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from iddm.errors import UserError
+from iddm.report.charts import mean_of, thinned
 from iddm.studies.core import Run, env_of, evaluate, flat_settings
-from iddm.studies.results import mean_of, thinned_metric
 from iddm.studies.statistics import mean_interval, spread
 from iddm.utils.text import printable
 
@@ -66,7 +66,7 @@ class Group:
 
     def points(self, metric: str) -> list[list[tuple[int, float]]]:
         """The curve of every seed that has one."""
-        return [points for run in self.runs if (points := thinned_metric(run.rows, metric))]
+        return [points for run in self.runs if (points := thinned(run.rows, metric))]
 
     def values(self, metric: str) -> list[float]:
         """The last value of every seed that has one."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from iddm.bundled import bundled_expert, bundled_fingerprint
-from iddm.config import Config, configure, default_config, flat_settings, setting
+from iddm.config import Config, as_flag, configure, default_config, flat_settings, setting
 from iddm.demos import Demos, load_demos, save_demos
 from iddm.evaluation import EVALUATION_SEED, env_of, evaluate, record_demos
 from iddm.learners import LEARNERS
@@ -20,6 +20,7 @@ __all__ = [
     "Demos",
     "Policy",
     "Run",
+    "as_flag",
     "bundled_expert",
     "bundled_fingerprint",
     "config_of",

@@ -8,18 +8,15 @@ about.json   commit and seconds of every run
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
-from math import isfinite, nan
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from iddm.errors import UserError
+from iddm.report.charts import thinned
 from iddm.studies.spec import RunSpec
 from iddm.utils.files import from_csv, records, to_csv, write_whole
-
-POINTS = 40
-"""Most points of a curve: each is the mean return of the training episodes that ended since the point before."""
 
 
 @dataclass(frozen=True)
@@ -76,23 +73,9 @@ class Outcome:
         return Outcome(Result(**data["result"]), tuple((int(s), float(r)) for s, r in data["curve"]), data["about"])
 
 
-def thinned(rows: Sequence[dict[str, float]]) -> tuple[tuple[int, float], ...]:
-    """A learning curve of at most `POINTS` points from a run's metrics."""
-    return tuple((steps, round(value, 2)) for steps, value in thinned_metric(rows, "episode_return"))
-
-
-def thinned_metric(rows: Sequence[dict[str, float]], metric: str) -> list[tuple[int, float]]:
-    """At most `POINTS` points (steps, mean of a metric since the point before); those without a value are left out."""
-    parts = [rows[i[0] : i[-1] + 1] for i in np.array_split(np.arange(len(rows)), min(POINTS, len(rows)) or 1) if len(i)]
-    points = [(int(part[-1]["steps"]), mean_of(part, metric)) for part in parts]
-    return [(steps, value) for steps, value in points if isfinite(value)]
-
-
-def mean_of(rows: Sequence[dict[str, float]], metric: str) -> float:
-    """The mean of a metric over rows, of returns over their episodes; NaN where no row has it."""
-    known = [row for row in rows if isfinite(row.get(metric, nan))]
-    weights = [row["episodes"] if metric == "episode_return" else 1.0 for row in known]
-    return sum(w * row[metric] for w, row in zip(weights, known, strict=True)) / sum(weights) if sum(weights) else nan
+def learning_curve(rows: Sequence[dict[str, float]]) -> tuple[tuple[int, float], ...]:
+    """The thinned returns of a run's training episodes."""
+    return tuple((steps, round(value, 2)) for steps, value in thinned(rows, "episode_return"))
 
 
 def saturated(rows: Sequence[dict[str, float]]) -> float:

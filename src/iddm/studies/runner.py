@@ -13,11 +13,11 @@ from pathlib import Path
 from iddm.errors import UserError
 from iddm.studies.core import Run, bundled_expert, evaluate, finish
 from iddm.studies.pool import Ended, Job, in_parallel
-from iddm.studies.provenance import commit
-from iddm.studies.results import Outcome, Result, Results, thinned
+from iddm.studies.results import Outcome, Result, Results, learning_curve
 from iddm.studies.spec import EXPERT, RunSpec
 from iddm.utils.files import write_whole
 from iddm.utils.locks import locked
+from iddm.utils.provenance import commit
 
 Pool = Callable[[Callable[..., None], Sequence[Job], int | None], Iterator[Ended[None]]]
 """What distributes the work: `in_parallel` on this machine, `on_ray` on a cluster."""
@@ -63,7 +63,7 @@ def complete(spec: RunSpec, runs: str) -> None:
     returns = evaluate(policy, env=spec.task, episodes=spec.episodes).returns
     seconds = metrics[-1]["seconds"] if metrics else time.perf_counter() - began
     about = {"commit": commit(), "seconds": round(seconds, 1)}
-    write_whole(file, Outcome(Result.of(spec, returns, metrics), thinned(metrics), about).to_json())
+    write_whole(file, Outcome(Result.of(spec, returns, metrics), learning_curve(metrics), about).to_json())
 
 
 def run_study(

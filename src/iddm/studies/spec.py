@@ -1,14 +1,13 @@
 """The runs of a study as data: methods × tasks × settings × seeds."""
 
 import hashlib
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
 from iddm.errors import UserError
-from iddm.studies.core import Config, Settings, bundled_fingerprint, config_of, find_task, what_differs
+from iddm.studies.core import Config, Settings, as_flag, bundled_fingerprint, config_of, find_task, what_differs
 
 EXPERT = "expert"
 """Not a method to train: the bundled expert, evaluated."""
@@ -51,7 +50,7 @@ class RunSpec:
     @property
     def flags(self) -> str:
         """The settings as they are typed."""
-        return " ".join(_flag(name.replace("_", "-"), value) for name, value in self.settings)
+        return " ".join(as_flag(name, value) for name, value in self.settings)
 
     @property
     def command(self) -> str:
@@ -79,12 +78,6 @@ class RunSpec:
             return replace(self, episodes=5)
         settings = what_differs(self.task, self.method, {**dict(self.settings), "hidden": (32, 32)})
         return replace(self, settings=settings, steps=8_192, episodes=5)
-
-
-def _flag(name: str, value: Any) -> str:
-    if isinstance(value, bool):
-        return f"--{name}" if value else "--" + ".".join([*name.split(".")[:-1], f"no-{name.split('.')[-1]}"])
-    return f"--{name} {' '.join(map(str, value)) if isinstance(value, tuple) else shlex.quote(str(value))}"
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,10 @@ from itertools import groupby
 from math import isfinite
 from typing import Any
 
+from iddm.report.charts import chart, mean_and_range
 from iddm.report.table import Table
 from iddm.studies.catalogue.light import LIGHT, LIGHTLY
 from iddm.studies.core import Settings
-from iddm.studies.report.charts import chart, mean_and_range
 from iddm.studies.report.formatting import NOTHING, percent
 from iddm.studies.report.tables import INTERVAL, by_variant
 from iddm.studies.spec import SIX, UNTRAINED, Grid

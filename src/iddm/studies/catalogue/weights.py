@@ -2,12 +2,13 @@
 
 from typing import Any
 
+from iddm.report.charts import chart
 from iddm.report.markup import Markup
 from iddm.report.table import Table
 from iddm.studies import paper
 from iddm.studies.catalogue.light import LIGHT, LIGHTLY
 from iddm.studies.core import Settings
-from iddm.studies.report.charts import chart, learning_curve
+from iddm.studies.report.charts import learning_curve
 from iddm.studies.report.formatting import NOTHING, below_ours, interval, lines, number, published, returns
 from iddm.studies.report.tables import INTERVAL, OVER_SEEDS
 from iddm.studies.spec import Grid

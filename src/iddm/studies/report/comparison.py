@@ -9,10 +9,10 @@ from typing import Any
 from rich.console import Console
 
 from iddm.errors import UserError
+from iddm.report.charts import at_shared_steps
 from iddm.report.svg import new_figure, to_pdf, to_svg
 from iddm.report.table import NOTHING, Table, for_terminal
 from iddm.studies.comparison import LAST, ComparedRun, Group, Line, find_runs, grouped, lines, tidy_rows
-from iddm.studies.report.charts import at_shared_steps
 from iddm.studies.report.formatting import NAMES, number
 from iddm.studies.statistics import mean_interval
 from iddm.utils.files import to_csv, write_whole
