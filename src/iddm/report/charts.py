@@ -12,9 +12,9 @@ POINTS = 40
 Points = Sequence[tuple[float, float]]
 
 
-def thinned(rows: Sequence[dict[str, float]], metric: str) -> list[tuple[int, float]]:
+def thinned(rows: Sequence[dict[str, float]], metric: str, over: str = "steps") -> list[tuple[int, float]]:
     """At most `POINTS` points (steps, mean of a metric since the point before) of a run; those without a value are left out."""
-    points = [(int(part[-1]["steps"]), mean_of(part, metric)) for part in parts(rows)]
+    points = [(int(part[-1][over]), mean_of(part, metric)) for part in parts(rows)]
     return [(steps, value) for steps, value in points if isfinite(value)]
 
 

@@ -7,7 +7,8 @@ const named = new Map(data.methods.map((method) => [method.key, method]));
 // A line is a method's, or one of several values of a setting, which have shades of one colour.
 const colourOf = (line) => (line.shade === undefined ? colour(line.method) : `var(--shade-${line.shade})`);
 const nameOf = (line) => named.get(line.method)?.name ?? line.method;
-const number = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 1 });
+const large = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 1 });
+const number = { format: (value) => (Math.abs(value) < 10 ? `${+value.toPrecision(3)}` : large.format(value)) };
 const state = { hidden: new Set(), seeds: false };
 
 function make(tag, attributes, parent, text) {

@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 
 from iddm.errors import UserError
-from iddm.report.html_page import fold, html_page, section
+from iddm.report.html_page import fold, html_page, identity, refuse_other_page, section
 from iddm.report.markup import Markup, fill
 from iddm.report.table import Table, to_html
 from iddm.studies.catalogue import STUDIES
@@ -19,7 +19,7 @@ from iddm.studies.report.film import Strip, film_strips, strips_html
 from iddm.studies.report.formatting import NAMES, listed, name_of
 from iddm.studies.results import Results
 from iddm.studies.spec import EXPERT, SIX
-from iddm.studies.statistics import Estimate, mean_over_tasks
+from iddm.studies.statistics import Estimate, mean_interval, mean_over_tasks, paired_differences
 from iddm.studies.study import Section, ShowChart, ShowTable, Study
 from iddm.studies.study_results import StudyResults
 from iddm.utils.files import write_whole
@@ -36,6 +36,7 @@ def report_studies(
     results = Results.load(directory)
     if not results.outcomes:
         raise UserError(f"{directory}: there are no results of studies here yet.")
+    refuse_other_page(out, _identity(directory))
     if docs:
         for path in write_docs(results, Path(), directory):
             console.print(f"Tables: {path}", highlight=False)
@@ -55,19 +56,29 @@ def study_page(results: Results, directory: Path | None = None, strips: Sequence
         _facts(results),
         [*sections, strips_html(strips), section("Every run", "", _runs(results))],
         {"methods": methods_of(by_method), "charts": charts},
+        _identity(directory),
     )
 
 
+def _identity(directory: Path | None) -> str:
+    """Of the page of these results, which may grow."""
+    return identity("studies", str((directory or Path()).resolve()))
+
+
 def _headline(known: StudyResults) -> tuple[str, str]:
-    """What came out, in a sentence, and what it rests on."""
+    """What came out, in a sentence with the lowest task, and what it rests on."""
     scores = known.scores.get("iddm", {})
     if not scores:
         return "No headline yet", "It needs runs of IDDM, of random actions and of the expert on the same task."
     over = f"{len(scores)} of {len(SIX)} tasks" if len(scores) < len(SIX) else f"{len(SIX)} tasks"
     overall = mean_over_tasks(scores)
+    by_task = {task: mean_interval(values).value for task, values in scores.items()}
+    lowest = min(by_task, key=lambda task: by_task[task])
+    reached = f"{100 * overall.value:.0f} % of the expert over {over}"
+    reached += f" ({100 * by_task[lowest]:.0f} % on {lowest}, the lowest)" if len(scores) > 1 else ""
     lead = (
         f"Mean over {_many(sum(map(len, scores.values())), 'run')} of IDDM, {_sure(overall)}. "
-        "Scores are normalised for each task: random actions are 0 %, the expert is 100 %."
+        f"Scores are normalised for each task: random actions are 0 %, the expert is 100 %.{_against_gaifo(known)}"
     )
     ceiling = [task for task in known.tasks_at_ceiling if task in scores]
     if ceiling and (rest := where_it_counts(known, scores)):
@@ -76,8 +87,21 @@ def _headline(known: StudyResults) -> tuple[str, str]:
             f"IDDM reaches {100 * rest.value:.0f} % ({_sure(rest)})."
         )
     if known.quick:
-        return f"A quick look: IDDM at {100 * overall.value:.0f} % of the expert on {over}", f"{QUICK} {lead}"
-    return f"IDDM reaches {100 * overall.value:.0f} % of the expert over {over}", lead
+        return f"A quick look: IDDM at {reached}", f"{QUICK} {lead}"
+    return f"IDDM reaches {reached}", lead
+
+
+def _against_gaifo(known: StudyResults) -> str:
+    """IDDM minus GAIfO, which differs by IDDM's own terms alone: runs with the same seed, tasks of equal weight."""
+    pairs = paired_differences(known.scores_by_seed("iddm"), known.scores_by_seed("gaifo"))
+    if not pairs:
+        return ""
+    mean, count = mean_over_tasks(pairs), sum(map(len, pairs.values()))
+    sure = (
+        f"95 % interval {100 * mean.low:+.1f} to {100 * mean.high:+.1f}" if mean.has_interval else "too few seeds for an interval"
+    )
+    over = f"over {_many(count, 'pair')} of runs with the same seed"
+    return f" IDDM minus GAIfO: {100 * mean.value:+.1f} percentage points {over} ({sure})."
 
 
 def _sure(estimate: Estimate) -> str:
