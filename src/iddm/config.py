@@ -17,6 +17,7 @@ from iddm.methods import Preset, find_method
 from iddm.rewards import TERMS, Term
 from iddm.tasks import find_task
 from iddm.utils.settings import COUNT, Range, check
+from iddm.utils.text import printable
 
 
 @dataclass(frozen=True)
@@ -99,8 +100,8 @@ class Config:
         try:
             data = msgspec.json.decode(text, type=dict[str, Any])
             learner = dict(data["learner"])
-            data["learner"] = _from_dict(learner, LEARNERS[learner.pop("name")])
-            data["terms"] = {name: _from_dict(term, TERMS[name]) for name, term in data["terms"].items()}
+            data["learner"] = _from_dict(learner, _known(learner.pop("name"), LEARNERS, "learner"))
+            data["terms"] = {name: _from_dict(term, _known(name, TERMS, "term")) for name, term in data["terms"].items()}
             return _from_dict(data, Config)
         except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
             raise UserError(f"{source}: not the config of a run ({_what(error)}).") from error
@@ -123,6 +124,14 @@ def _from_dict(data: dict[str, Any], kind: type[Any]) -> Any:
         odd = min(names ^ set(data))
         raise ValueError(f"'{odd}' is {'missing' if odd in names else 'unknown'}")
     return msgspec.convert(data, kind)
+
+
+def _known(name: Any, kinds: Mapping[str, Any], what: str) -> Any:
+    if name not in kinds:
+        raise ValueError(
+            f"the {what} '{printable(str(name))}' is none of iddm's; where it is yours, give its code with --import FILE.py"
+        )
+    return kinds[name]
 
 
 def _what(error: Exception) -> str:

@@ -27,10 +27,14 @@ def curves(known: StudyResults) -> list[dict[str, Any]]:
     charts = []
     for task in known.tasks:
         cells = [c for c in known.cells if c.spec.task == task and c.spec.method not in UNTRAINED]
-        marks = [
-            {"label": "expert" if method == EXPERT else "random", "value": round(cell.spread.mean, 3)}
-            for method in (EXPERT, "random")
-            if (cell := known.find(task, method)) and isfinite(cell.spread.mean)
-        ]
-        charts += chart(task, (learning_curve(c.spec.method, c) for c in cells), marks)
+        charts += chart(task, (learning_curve(c.spec.method, c) for c in cells), marks_of(known, task))
     return charts
+
+
+def marks_of(known: StudyResults, task: str) -> list[dict[str, Any]]:
+    """The expert and random actions, where they were evaluated."""
+    return [
+        {"label": "expert" if method == EXPERT else "random", "value": round(cell.spread.mean, 3)}
+        for method in (EXPERT, "random")
+        if (cell := known.find(task, method)) and isfinite(cell.spread.mean)
+    ]

@@ -108,9 +108,13 @@ def _panel(axes: Any, task: str, groups: Sequence[Group], metric: str, styles: d
     from matplotlib.ticker import EngFormatter
 
     for group in groups:
+        if group.method == "random":  # nothing is learned
+            axes.axhline(mean_interval(group.values(metric)).value, label=group.name, linewidth=0.9, **styles[group.name])
+            continue
         steps, values = at_shared_steps(group.points(metric))
         means = [mean_interval(list(some)) for some in values]
-        axes.plot(steps, [mean.value for mean in means], label=group.name, linewidth=1.4, **styles[group.name])
+        dot = {"marker": "o", "markersize": 4} if len(means) == 1 else {}
+        axes.plot(steps, [mean.value for mean in means], label=group.name, linewidth=1.4, **styles[group.name], **dot)
         if means and means[0].has_interval:
             low, high = [mean.low for mean in means], [mean.high for mean in means]
             axes.fill_between(steps, low, high, color=styles[group.name]["color"], alpha=0.18, linewidth=0)

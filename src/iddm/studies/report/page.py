@@ -13,6 +13,7 @@ from iddm.report.markup import Markup, fill
 from iddm.report.table import Table, to_html
 from iddm.studies.catalogue import STUDIES
 from iddm.studies.catalogue.table2 import TABLE_2, where_it_counts
+from iddm.studies.own_study import COPY, OwnStudy, read_study
 from iddm.studies.report.charts import methods_of
 from iddm.studies.report.docs import QUICK, made, write_docs
 from iddm.studies.report.film import Strip, film_strips, strips_html
@@ -36,21 +37,30 @@ def report_studies(
     results = Results.load(directory)
     if not results.outcomes:
         raise UserError(f"{directory}: there are no results of studies here yet.")
+    own = read_study(directory / COPY) if (directory / COPY).is_file() else None
+    if own is not None and docs:
+        raise UserError(f"{directory} has the results of a study of your own; --docs is for those of the catalogue.")
     refuse_other_page(out, _identity(directory))
     if docs:
         for path in write_docs(results, Path(), directory):
             console.print(f"Tables: {path}", highlight=False)
-    strips = film_strips(results, runs) if film else []
-    write_whole(out, study_page(results, directory, strips))
+    strips = film_strips(results, runs) if film and own is None else []
+    write_whole(out, study_page(results, directory, strips, own))
     console.print(f"Page: {out} ({len(results.outcomes)} runs)", highlight=False)
 
 
-def study_page(results: Results, directory: Path | None = None, strips: Sequence[Strip] = ()) -> str:
-    """The page; everything from the results is escaped."""
-    headline, lead = _headline(TABLE_2.results(results))
-    sections, charts, by_method = _sections(results, directory)
+def study_page(results: Results, directory: Path | None = None, strips: Sequence[Strip] = (), own: OwnStudy | None = None) -> str:
+    """The page of the catalogue's studies, or of a user's own; everything from the results is escaped."""
+    if own is None:
+        title, studies = "IDDM: results of the studies", list(STUDIES.values())
+        headline, lead = _headline(TABLE_2.results(results))
+    else:
+        title, studies, headline = own.title, [own], own.title
+        lead = f"{QUICK} " if own.results(results).quick else ""
+        lead += "Returns are the environment's own, with the most likely action, over fresh seeds."
+    sections, charts, by_method = _sections(studies, results, directory)
     return html_page(
-        "IDDM: results of the studies",
+        title,
         headline,
         lead,
         _facts(results),
@@ -133,7 +143,7 @@ def _many(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
-def _sections(results: Results, directory: Path | None) -> tuple[list[str], dict[str, Any], list[Any]]:
+def _sections(studies: Sequence[Study], results: Results, directory: Path | None) -> tuple[list[str], dict[str, Any], list[Any]]:
     """The studies' sections, their charts by the id of their place, and those charts whose lines are methods'."""
     charts: dict[str, list[Any]] = {}
     by_method: list[Any] = []
@@ -158,7 +168,7 @@ def _sections(results: Results, directory: Path | None) -> tuple[list[str], dict
 
     found = [
         (each.half, text)
-        for study in STUDIES.values()
+        for study in studies
         if (known := study.to_show(results, directory))
         for each in study.sections
         if (text := shown(study, each, known))
