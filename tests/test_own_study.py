@@ -148,7 +148,7 @@ def test_the_example_gives_its_reward_flags_and_config(clean: None, tmp_path: Pa
     with Run.create(tmp_path / "run", config, None):
         pass
     del TERMS["calm"], methods.TUNED["calm"]
-    assert main(["doctor", str(tmp_path / "run")]) == 2
+    assert main(["compare", str(tmp_path / "run")]) == 2
     assert "the term 'calm' is none of iddm's; where it is yours, give its code with --import FILE.py" in capsys.readouterr().err
 
 

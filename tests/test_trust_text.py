@@ -15,13 +15,13 @@ from rich.console import Console
 
 import iddm
 from iddm.cli import main
-from iddm.cli.display import TrainingDisplay
 from iddm.config import default_config
 from iddm.demos import Demos, save_demos
 from iddm.report.markup import Markup, escaped, fill
 from iddm.report.run_page import Row, page
 from iddm.theory.report import print_theory
 from iddm.training.demonstrations import DemosRecord
+from iddm.training.display import TrainingDisplay
 from iddm.training.run_dir import Run
 
 ATTACK = "</title></pre><script>alert('1')</script><img src=x onerror=alert(2)>"

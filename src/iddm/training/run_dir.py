@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import msgspec
+import numpy as np
 
 from iddm.config import Config
 from iddm.envs.spec import parse_kwargs
@@ -34,11 +35,14 @@ from iddm.utils.locks import locked
 Record = TypeVar("Record")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run:
     """A run on disk."""
 
     path: Path
+
+    def __repr__(self) -> str:
+        return f"Run({self.path}, {'finished' if self.finished else 'not finished'})"
 
     @staticmethod
     @contextmanager
@@ -149,6 +153,19 @@ class Run:
     def metrics(self) -> list[dict[str, float]]:
         """The rows of metrics.csv; a missing number (no episode ended) is NaN."""
         return self.metrics_file.rows()
+
+    def table(self) -> dict[str, np.ndarray]:
+        """The columns of metrics.csv by name, for `pandas.DataFrame(run.table())` and the like."""
+        rows = self.metrics()
+        return {name: np.array([row[name] for row in rows]) for name in (rows[0] if rows else ())}
+
+    def curve(self, metric: str = "episode_return") -> tuple[np.ndarray, np.ndarray]:
+        """(steps, values) of a metric, for plotting; rows without a value (no episode ended) are left out."""
+        table = self.table()
+        if metric not in table:
+            raise UserError(f"{self.path}: there is no metric '{metric}'; there are {', '.join(table) or 'none yet'}.")
+        known = ~np.isnan(table[metric])
+        return table["steps"][known], table[metric][known]
 
     def locked(self) -> AbstractContextManager[None]:
         """Keep a second process from training in the same directory."""
