@@ -34,8 +34,8 @@ def train(
 ) -> Run:
     """Learn a policy in `env` from `demos` (a file, `Demos`, or None for the bundled ones); returns the finished run.
 
-    `progress` shows the command line's display. `on_row(row)` is called with each row of metrics, `on_iteration(row, policy)` with
-    a function too that gives the policy as it is then.
+    `progress` shows the display of the command line. `on_row(row)` is called with each row of metrics,
+    `on_iteration(row, policy)` also with a function that gives the policy as it is then.
 
     `learner` is the method's own unless given: "sac" learns off-policy, from fewer environment steps.
 
