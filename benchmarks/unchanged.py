@@ -20,8 +20,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.machine import OtherLoad, machine_info
 from iddm.studies.pool import in_parallel
-from iddm.studies.provenance import commit
 from iddm.utils.files import write_whole
+from iddm.utils.provenance import commit
 
 ROOT = Path(__file__).resolve().parents[1]
 TASKS = "Hopper", "HalfCheetah"

@@ -20,7 +20,7 @@ from iddm.studies.catalogue import STUDIES
 from iddm.studies.catalogue.ladder import CHANGES, rungs
 from iddm.studies.core import config_of, setting
 from iddm.studies.pool import in_parallel
-from iddm.studies.results import Outcome, Result, Results, saturated, thinned
+from iddm.studies.results import Outcome, Result, Results, learning_curve, saturated
 from iddm.studies.runner import Progress, complete, run_study
 from iddm.studies.spec import EXPERT, Grid, RunSpec
 
@@ -181,11 +181,11 @@ def test_a_new_row_takes_the_place_of_the_one_with_the_same_command() -> None:
 
 def test_thinned_curve_keeps_the_mean_over_episodes() -> None:
     rows = [{"steps": 10.0 * i, "episodes": i % 3, "episode_return": float(i) if i % 3 else float("nan")} for i in range(1, 200)]
-    curve = thinned(rows)
+    curve = learning_curve(rows)
     assert 1 < len(curve) <= 40
     assert curve[-1][0] == 1990
-    assert thinned(rows[:2]) == ((10, 1.0), (20, 2.0))
-    assert thinned([]) == ()
+    assert learning_curve(rows[:2]) == ((10, 1.0), (20, 2.0))
+    assert learning_curve([]) == ()
 
 
 def test_saturated_is_the_longest_stretch_with_a_discriminator_that_is_always_right_and_gives_no_reward() -> None:

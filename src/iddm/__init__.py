@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from iddm.demos import Demos, convert_demos, load_demos, save_demos
     from iddm.errors import UserError
     from iddm.evaluation import Evaluation, evaluate, record_demos
+    from iddm.methods import Method, register_method
     from iddm.policy import Policy, load_policy
     from iddm.policy.export import export_policy
     from iddm.training.run_dir import Run
@@ -23,6 +24,7 @@ _HOMES = {
     "iddm.demos": ("Demos", "convert_demos", "load_demos", "save_demos"),
     "iddm.errors": ("UserError",),
     "iddm.evaluation": ("Evaluation", "evaluate", "record_demos"),
+    "iddm.methods": ("Method", "register_method"),
     "iddm.policy.export": ("export_policy",),
     "iddm.policy": ("Policy", "load_policy"),
     "iddm.training.run_dir": ("Run",),
@@ -33,9 +35,11 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "Demos",
     "Evaluation",
+    "Method",
     "Policy",
     "Run",
     "UserError",
+    "__version__",
     "bundled_demos",
     "bundled_expert",
     "convert_demos",
@@ -44,6 +48,7 @@ __all__ = [
     "load_demos",
     "load_policy",
     "record_demos",
+    "register_method",
     "resume",
     "save_demos",
     "train",

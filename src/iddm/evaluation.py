@@ -33,12 +33,17 @@ class Episode:
     terminated: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation:
     """The environment's own returns of some episodes."""
 
     env: str
     returns: np.ndarray
+    lengths: np.ndarray | None = None
+    """Steps of each episode, where they are known."""
+
+    def __repr__(self) -> str:
+        return f"Evaluation({self.env}: {self.mean:,.1f} ± {self.std:,.1f} over {len(self.returns)} episodes)"
 
     @property
     def mean(self) -> float:
@@ -136,7 +141,7 @@ def evaluate(
         spec = env_of(policy).elsewhere(env, env_kwargs, max_episode_steps)
         act = _actions_of(policy, spec, seed, stochastic)
     runs = run_episodes(act, spec, episodes, seed)
-    return Evaluation(spec.id, np.array([run.rewards.sum() for run in runs]))
+    return Evaluation(spec.id, np.array([run.rewards.sum() for run in runs]), np.array([len(run.rewards) for run in runs]))
 
 
 def _actions_of(policy: Policy, spec: EnvSpec, seed: int, stochastic: bool) -> Act:

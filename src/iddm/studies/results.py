@@ -16,11 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from iddm.errors import UserError
+from iddm.report.charts import thinned
 from iddm.studies.spec import RunSpec
 from iddm.utils.files import from_csv, records, to_csv, write_whole
-
-POINTS = 40
-"""Most points of a curve: each is the mean return of the training episodes that ended since the point before."""
 
 
 @dataclass(frozen=True)
@@ -88,15 +86,9 @@ class Outcome:
         return Outcome(Result(**data["result"]), curve, data["about"], tuple(Evaluated(*row) for row in data["evaluations"]))
 
 
-def thinned(rows: Sequence[dict[str, float]]) -> tuple[tuple[int, float], ...]:
-    """A learning curve of at most `POINTS` points from a run's metrics."""
-    points = []
-    for part in np.array_split(np.arange(len(rows)), min(POINTS, len(rows)) or 1):
-        ended = [rows[i] for i in part if rows[i]["episodes"] > 0]
-        if ended:
-            total = sum(row["episode_return"] * row["episodes"] for row in ended)
-            points.append((int(rows[part[-1]]["steps"]), round(total / sum(row["episodes"] for row in ended), 2)))
-    return tuple(points)
+def learning_curve(rows: Sequence[dict[str, float]]) -> tuple[tuple[int, float], ...]:
+    """The thinned returns of a run's training episodes."""
+    return tuple((steps, round(value, 2)) for steps, value in thinned(rows, "episode_return"))
 
 
 def evaluated(rows: Sequence[dict[str, float]]) -> tuple[Evaluated, ...]:

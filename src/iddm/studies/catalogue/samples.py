@@ -4,9 +4,9 @@ from math import inf, isfinite
 from statistics import median
 from typing import Any
 
+from iddm.report.charts import Points, chart, line
 from iddm.report.table import Table
 from iddm.studies.catalogue.demonstrations import amount
-from iddm.studies.report.charts import Points, chart, line
 from iddm.studies.report.formatting import name_of, returns
 from iddm.studies.report.tables import OVER_SEEDS, by_variant
 from iddm.studies.results import Outcome
