@@ -248,6 +248,8 @@ def command_of(config: Config) -> str:
 def setting(config: Config, name: str) -> Any:
     """The value of a setting by the name of its flag: "steps", "hidden" of the learner, "entropy.weight" of a term."""
     group, _, last = name.rpartition(".")
+    if name == "learner":
+        return config.learner.name
     if not group:
         return getattr(config if last in PLAIN else config.learner, last)
     if group in config.terms:
