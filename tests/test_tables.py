@@ -1,6 +1,10 @@
 """Tables as people have them: text ids, times, degrees, names; and what `inspect` and `train` say of them."""
 
 import runpy
+import shlex
+import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -273,3 +277,19 @@ def test_inspect_says_of_a_capture_what_to_type_and_train_learns_from_it(capture
     assert "iddm: The rows are 0.0167 s (60 Hz) apart, " in learned  # what inspect would warn of
     assert "end by themselves" not in learned
     assert (capture.parent / "run" / "policy.safetensors").is_file()
+
+
+@pytest.mark.slow
+def test_the_example_with_a_goal_reaches_it_from_its_files_own_directory_with_the_commands_as_written(tmp_path: Path) -> None:
+    example = Path(__file__).parents[1] / "examples" / "reach.py"
+    shutil.copy(example, tmp_path)
+    told = []
+    for line in (example.read_text().partition('"""\n\n')[0]).splitlines()[2:]:
+        program, *args = shlex.split(line, comments=True)
+        here = ["-P", "-c", "import sys; from iddm.cli import main; sys.exit(main())"] if program == "iddm" else []
+        done = subprocess.run([sys.executable, *here, *args], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        told.append(done.stdout)
+    assert "Evaluate it with: iddm eval runs/reach --env reach:make\n" in told[2]
+    mean = float(told[3].split()[1])
+    assert mean > -30  # who never arrives has -100, the demonstrations -13
