@@ -231,6 +231,9 @@ def test_columns_are_matched_by_name_where_both_sides_have_names() -> None:
     assert (chosen, ordered.observations[0][0].tolist()) == (None, [1, 2, 3])
     (finding,) = [told for level, told in inspect_demos(demos, env).findings if level == "error"]
     assert finding.endswith("use --columns knee,z.")
+    for wrong in (["knee", "q"], ["q", "z"]):
+        with pytest.raises(UserError, match="would be compared with"):
+            choose_columns(replace(demos, metadata={"columns": wrong}), env, "z,hip", None, "d.csv")
     own = Demos((np.array([[1.0, 2.0, 3.0]] * 2),), metadata={"columns": ["a", "b", "c"]})
     cut, chosen = choose_columns(own, env, "b", None, "d.csv")
     assert (chosen, cut.observations[0][0].tolist()) == ((1,), [2])
