@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 QUICKSTART := runs/quickstart
 
-.PHONY: run test test-slow fuzz check bench clean
+.PHONY: run test test-slow fuzz check bench docs clean
 
 run: $(VENV)/.ready
 	@if [ -f $(QUICKSTART)/policy.safetensors ]; then echo "$(QUICKSTART) is trained; remove it to train again."; \
@@ -33,6 +33,14 @@ bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/breakdown.py
 	$(BIN)/python benchmarks/throughput.py
 
+# The site, in site/: every link is checked, and a warning is an error.
+docs: $(VENV)/.ready-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict -f website/mkdocs.yml
+
+$(VENV)/.ready-docs: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
+	@touch $@
+
 # Set-up, once: the stamp is newer than pyproject.toml exactly when the environment fits it.
 $(VENV)/.ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("iddm needs Python 3.11 or newer; name one with: make PYTHON=python3.11 ...") if sys.version_info < (3, 11) else None'
@@ -41,4 +49,4 @@ $(VENV)/.ready: pyproject.toml
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .venv-peers
+	rm -rf $(VENV) .venv-peers site

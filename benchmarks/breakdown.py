@@ -21,9 +21,9 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.machine import OtherLoad, machine_info, matmul_peak, ways
-from iddm.studies.provenance import commit
 from iddm.utils.cores import available_cores
 from iddm.utils.files import write_whole
+from iddm.utils.provenance import commit
 
 TASKS = ("HalfCheetah", "Hopper", "Ant")
 METHODS = ("gaifo", "iddm")

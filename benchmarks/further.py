@@ -15,8 +15,8 @@ from iddm.demos import load_demos
 from iddm.evaluation import evaluate
 from iddm.policy import load_policy
 from iddm.report.table import with_tables
-from iddm.studies.provenance import commit
 from iddm.utils.files import from_csv, to_csv, write_whole
+from iddm.utils.provenance import commit
 
 ROOT = Path(__file__).resolve().parents[1]
 RUNS = Path("runs") / "further"

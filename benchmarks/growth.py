@@ -21,8 +21,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.machine import OtherLoad, machine_info
-from iddm.studies.provenance import commit
 from iddm.utils.files import write_whole
+from iddm.utils.provenance import commit
 
 ITERATIONS, WARM_UP = 8, 3
 ROWS = 2048

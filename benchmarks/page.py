@@ -70,20 +70,11 @@ def growth(found: dict[str, Any]) -> Table:
 
 
 def unchanged(found: dict[str, Any]) -> Table:
-    def returns(one: dict[str, Any]) -> str:
-        return f"{one['mean']:,.1f} ± {one['std']:,.1f}"
-
     rows = tuple(
-        (
-            row["task"],
-            str(row["seed"]),
-            returns(row["before"]),
-            returns(row["after"]),
-            "same bytes" if row["before"]["policy"] == row["after"]["policy"] else "differ",
-        )
+        (row["task"], row["method"], row["before"][:12], row["after"][:12], "same bytes" if row["same"] else "differ")
         for row in found["rows"]
     )
-    return Table(("task", "seed", f"before ({found['before']})", "after", "policies"), rows, 1, _origin(found))
+    return Table(("task", "method", "SHA-256 before", "SHA-256 after", "policies"), rows, 2, _origin(found))
 
 
 def _origin(found: dict[str, Any]) -> str:

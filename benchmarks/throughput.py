@@ -27,9 +27,9 @@ from benchmarks.machine import OtherLoad, machine_info, ways
 from benchmarks.peers.run import run_peer
 from iddm.bundled import bundled_demos, with_expert_actions
 from iddm.demos import save_demos
-from iddm.studies.provenance import commit
 from iddm.utils.cores import available_cores
 from iddm.utils.files import write_whole
+from iddm.utils.provenance import commit
 
 STEPS = 2048
 

@@ -29,10 +29,10 @@ from iddm.demos import save_demos
 from iddm.evaluation import evaluate
 from iddm.policy import Policy
 from iddm.studies.pool import in_parallel
-from iddm.studies.provenance import commit
 from iddm.training.train import train
 from iddm.utils.cores import available_cores
 from iddm.utils.files import write_whole
+from iddm.utils.provenance import commit
 
 TASKS = ("HalfCheetah", "Hopper")
 CONTENDERS = ("iddm", "gaifo", "imitation_gail")

@@ -1,13 +1,20 @@
 """What tests share. Demonstrations are made here with a hand-written expert, so that no test needs a long training."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
-# Tests compile the same code again and again: keep it, for the processes that tests start too.
+# Most of the tests' time is spent compiling programs that run for a moment: compile them fast, not well, and keep them, for the
+# processes that tests start too. XLA ends a process at a flag that it does not know, so that one is for versions that were tried.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache" / "jax"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
+if version("jaxlib").startswith("0.10."):
+    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
 
+import jax
 import numpy as np
 import pytest
 
@@ -28,6 +35,14 @@ def shared_demos() -> Callable[[str], Path]:
         return SHARED / name
 
     return find
+
+
+@pytest.fixture(scope="module")
+def well_compiled() -> Iterator[None]:
+    """For tests that compute for longer than they compile: what users run."""
+    jax.config.update("jax_disable_most_optimizations", False)
+    yield
+    jax.config.update("jax_disable_most_optimizations", True)
 
 
 def balance_pole(obs: np.ndarray) -> np.ndarray:
@@ -58,5 +73,15 @@ def hopper_file(hopper_demos: Demos, tmp_path: Path) -> Path:
     return tmp_path / "hopper.npz"
 
 
-TINY = {"steps": 1024, "num_envs": 4, "rollout_length": 64, "hidden": (16, 16), "checkpoint_every": 2, "evaluations": 0}
+TINY: dict[str, Any] = {
+    "steps": 1024,
+    "num_envs": 4,
+    "rollout_length": 64,
+    "hidden": (16, 16),
+    "checkpoint_every": 2,
+    "evaluations": 0,
+}
 """Settings of a run of four small iterations."""
+SMALL_DISCRIMINATOR = {"adversarial": {"hidden": (16, 16), "batch_size": 64}}
+TINY_GAIFO: dict[str, Any] = TINY | SMALL_DISCRIMINATOR
+TINY_IDDM: dict[str, Any] = TINY_GAIFO | {"mi": {"hidden": (16, 16), "batch_size": 64}}

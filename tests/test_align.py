@@ -19,7 +19,7 @@ from iddm.envs.vector import make_vector
 from iddm.errors import UserError
 from iddm.nets import Normaliser
 from iddm.rewards.expert import Expert, ExpertView
-from tests.conftest import TINY
+from tests.conftest import TINY, TINY_IDDM
 from tests.test_cli import SMALL
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "own_environment.py"
@@ -135,9 +135,9 @@ def test_columns_that_the_demonstrations_lack_are_scaled_by_the_agent_alone() ->
 
 
 def test_demonstrations_with_only_the_chosen_columns_train_the_same_policy_as_whole_ones(cartpole_demos: Demos, tmp_path) -> None:
-    whole = iddm.train("CartPole", cartpole_demos, "iddm", tmp_path / "whole", columns="2,0", **TINY)
+    whole = iddm.train("CartPole", cartpole_demos, "iddm", tmp_path / "whole", columns="2,0", **TINY_IDDM)
     part = take_columns(cartpole_demos, (2, 0))
-    some = iddm.train("CartPole", part, "iddm", tmp_path / "part", columns="2,0", **TINY)
+    some = iddm.train("CartPole", part, "iddm", tmp_path / "part", columns="2,0", **TINY_IDDM)
     assert (whole.path / "policy.safetensors").read_bytes() == (some.path / "policy.safetensors").read_bytes()
     wide = Demos(tuple(np.concatenate([o, o], axis=1) for o in cartpole_demos.observations))
     iddm.save_demos(wide, tmp_path / "wide.npz")

@@ -16,7 +16,7 @@ from iddm.demos.align import View
 from iddm.errors import UserError
 from iddm.training.run_dir import Run
 
-from .conftest import TINY
+from .conftest import TINY, TINY_GAIFO
 
 
 def walk(rng: np.random.Generator, length: int = 200, pull: float = 0.1, columns: int = 2) -> np.ndarray:
@@ -108,7 +108,7 @@ def paid_cartpole() -> gym.Env:
     return gym.wrappers.TimeLimit(gym.make("CartPole-v1").unwrapped, 100)
 
 
-EVALUATED = TINY | {"evaluations": 4}
+EVALUATED = TINY_GAIFO | {"evaluations": 4}
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,9 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
@@ -13,7 +15,7 @@ import iddm
 from iddm.cli import main
 from iddm.demos import Demos
 from iddm.doctor import diagnose
-from tests.conftest import TINY
+from tests.conftest import TINY, TINY_GAIFO, TINY_IDDM
 
 
 def said(run: Path, control: Path | None = None) -> str:
@@ -24,7 +26,7 @@ def said(run: Path, control: Path | None = None) -> str:
 def sound(cartpole_demos: Demos, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("doctor")
     iddm.save_demos(cartpole_demos, folder / "demos.npz")
-    return iddm.train("CartPole", folder / "demos.npz", "iddm", folder / "run", seed=1, **TINY).path
+    return iddm.train("CartPole", folder / "demos.npz", "iddm", folder / "run", seed=1, **TINY_IDDM).path
 
 
 @pytest.fixture
@@ -67,12 +69,12 @@ def test_demonstrations_in_other_units_saturate_the_discriminator_and_are_named(
 def test_only_columns_that_are_compared_are_far_from_the_demonstrations(cartpole_demos: Demos, tmp_path: Path) -> None:
     moved = replace(cartpole_demos, observations=tuple(o + np.float32([0, 50, 0, 70]) for o in cartpole_demos.observations))
     iddm.save_demos(moved, tmp_path / "d.npz")
-    iddm.train("CartPole", tmp_path / "d.npz", "gaifo", tmp_path / "run", columns="0,2,3", **TINY)
+    iddm.train("CartPole", tmp_path / "d.npz", "gaifo", tmp_path / "run", columns="0,2,3", **TINY_GAIFO)
     assert "far from the demonstrations' in column 3: column 3 is" in said(tmp_path / "run")
 
 
 def test_a_collapsed_entropy_is_found_for_a_continuous_policy(hopper_demos: Demos, tmp_path: Path) -> None:
-    iddm.train("Hopper-v5", hopper_demos, "gaifo", tmp_path / "run", log_std_init=-6.0, **TINY)
+    iddm.train("Hopper-v5", hopper_demos, "gaifo", tmp_path / "run", log_std_init=-6.0, **TINY_GAIFO)
     text = said(tmp_path / "run")
     assert "The policy's entropy has collapsed" in text
     assert "--log-std-init" in text
@@ -136,3 +138,58 @@ def test_an_unfinished_run_and_one_without_metrics_are_told(altered) -> None:
 def test_no_run_is_one_sentence(tmp_path: Path, capsys) -> None:
     assert main(["doctor", str(tmp_path)]) == 2
     assert "no run here" in capsys.readouterr().err
+
+
+class Line(gym.Env):
+    """A point on a line that the action pushes; the episode ends at 1."""
+
+    observation_space = gym.spaces.Box(-10.0, 10.0, (1,), np.float32)
+    action_space = gym.spaces.Box(-1.0, 1.0, (1,), np.float32)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.place = float(self.np_random.uniform(-0.1, 0.1))
+        return np.float32([self.place]), {}
+
+    def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        self.place += 0.05 * float(action[0])
+        return np.float32([self.place]), 0.0, self.place >= 1, False, {}
+
+
+def line() -> gym.Env:
+    return gym.wrappers.TimeLimit(Line(), 100)
+
+
+@pytest.fixture(scope="module")
+def stuck(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of two iterations: the agent stays where it starts, and the demonstrations walk to the end."""
+    rng = np.random.default_rng(0)
+    demos = Demos(tuple(np.arange(rng.uniform(-0.1, 0.1), 1.05, 0.05)[:, None] for _ in range(6)), terminated=np.ones(6, bool))
+    settings = TINY_GAIFO | {"steps": 512, "evaluations": 2, "log_std_init": -5.0}
+    return iddm.train(line, demos, "gaifo", tmp_path_factory.mktemp("stuck") / "run", **settings).path
+
+
+def test_an_agent_that_never_finishes_and_stands_still_is_found(stuck: Path) -> None:
+    text = " ".join(sentence for _, sentence in diagnose(stuck, env=line))
+    assert "does not finish: its episodes last 100 steps, the demonstrations' 2" in text
+    assert "hardly moves" in text
+    assert "end early" not in text
+
+
+def test_an_agent_that_ends_early_is_found(tmp_path: Path) -> None:
+    settings = TINY_GAIFO | {"steps": 256, "evaluations": 1}
+    run = iddm.train("InvertedPendulum", None, "gaifo", tmp_path / "run", demo_episodes=5, **settings)
+    assert "episodes end early: after" in said(run.path)
+
+
+def test_a_policy_that_swings_late_is_found(altered: Callable[..., Path]) -> None:
+    run = altered()
+    lines = (run / "metrics.csv").read_text().splitlines()
+    header = lines[0].split(",")
+    rows = [dict(zip(header, row.split(","), strict=True)) for row in lines[1:]]
+    values = [0.1, 0.9, 0.8, 0.2]
+    changed = [",".join((row | {"closeness": str(value)}).values()) for row, value in zip(rows, values, strict=True)]
+    (run / "metrics.csv").write_text("\n".join([lines[0], *changed, ""]))
+    assert "swings late in training: its closeness was 0.90 and is 0.20" not in said(run)  # two late evaluations are too few
+    (run / "metrics.csv").write_text("\n".join([lines[0], *changed[:1], *changed, ""]))
+    assert "swings late in training: its closeness was 0.90 and is 0.20" in said(run)

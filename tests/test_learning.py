@@ -5,7 +5,9 @@ import pytest
 import iddm
 from iddm.training.train import train
 
-LEARN = {"num_envs": 8, "rollout_length": 128, "hidden": (64, 64), "checkpoint_every": 1000}
+pytestmark = pytest.mark.usefixtures("well_compiled")
+
+LEARN = {"num_envs": 8, "rollout_length": 128, "hidden": (64, 64), "checkpoint_every": 1000, "evaluations": 0}
 FAST = {"ppo": {"learning_rate": 1e-3, "batch_size": 256}}
 DISCRIMINATOR = {"hidden": (64, 64), "learning_rate": 1e-3, "batch_size": 256}
 

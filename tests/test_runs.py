@@ -21,7 +21,7 @@ from iddm.training.metrics_file import MetricsFile
 from iddm.training.run_dir import Run
 from iddm.training.train import resume, train
 
-from .conftest import TINY
+from .conftest import TINY, TINY_GAIFO, TINY_IDDM
 
 
 def policy_bytes(path: Path) -> bytes:
@@ -31,7 +31,7 @@ def policy_bytes(path: Path) -> bytes:
 @pytest.fixture(scope="module")
 def uninterrupted(hopper_demos, tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("runs") / "whole"
-    train("Hopper-v5", hopper_demos, "iddm", out, **TINY)
+    train("Hopper-v5", hopper_demos, "iddm", out, **TINY_IDDM)
     return out
 
 
@@ -42,7 +42,7 @@ def test_resumed_run_equals_uninterrupted_run(uninterrupted: Path, hopper_demos,
             os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.raises(Interrupted, match="--resume"):
-        train("Hopper-v5", hopper_demos, "iddm", tmp_path / "run", on_row=interrupt, **TINY)
+        train("Hopper-v5", hopper_demos, "iddm", tmp_path / "run", on_row=interrupt, **TINY_IDDM)
     assert Run.open(tmp_path / "run").checkpoints.load().iteration == stop_after
     run = resume(tmp_path / "run", demos=hopper_demos)
     assert policy_bytes(run.path) == policy_bytes(uninterrupted)
@@ -55,7 +55,7 @@ def test_crash_between_checkpoints_goes_back_to_the_last_one(uninterrupted: Path
             raise MemoryError
 
     with pytest.raises(MemoryError):
-        train("Hopper-v5", hopper_demos, "iddm", tmp_path / "run", on_row=crash, **TINY)
+        train("Hopper-v5", hopper_demos, "iddm", tmp_path / "run", on_row=crash, **TINY_IDDM)
     with open(tmp_path / "run" / "metrics.csv", "a") as file:
         file.write("4,10")  # a half-written row
     run = resume(tmp_path / "run", demos=hopper_demos)
@@ -64,8 +64,8 @@ def test_crash_between_checkpoints_goes_back_to_the_last_one(uninterrupted: Path
 
 
 def test_same_seed_gives_the_same_bytes_and_another_seed_does_not(uninterrupted: Path, hopper_demos, tmp_path: Path) -> None:
-    train("Hopper-v5", hopper_demos, "iddm", tmp_path / "again", **TINY)
-    train("Hopper-v5", hopper_demos, "iddm", tmp_path / "other", seed=1, **TINY)
+    train("Hopper-v5", hopper_demos, "iddm", tmp_path / "again", **TINY_IDDM)
+    train("Hopper-v5", hopper_demos, "iddm", tmp_path / "other", seed=1, **TINY_IDDM)
     assert policy_bytes(tmp_path / "again") == policy_bytes(uninterrupted)
     assert policy_bytes(tmp_path / "other") != policy_bytes(uninterrupted)
 
@@ -73,14 +73,19 @@ def test_same_seed_gives_the_same_bytes_and_another_seed_does_not(uninterrupted:
 @pytest.mark.parametrize("method", ["iddm", "gaifo", "gaifo-s"])
 def test_state_only_method_learns_the_same_bytes_with_and_without_actions(method: str, hopper_demos, tmp_path: Path) -> None:
     assert hopper_demos.actions is not None
-    tiny = TINY | {"steps": 256}
+    tiny = (TINY_IDDM if method == "iddm" else TINY_GAIFO) | {"steps": 256}
     train("Hopper-v5", hopper_demos, method, tmp_path / "with", **tiny)
     train("Hopper-v5", hopper_demos.states_only(), method, tmp_path / "without", **tiny)
     assert policy_bytes(tmp_path / "with") == policy_bytes(tmp_path / "without")
 
 
+def small_network(term: str) -> list[str]:
+    return [f"--{term}.hidden", "16", "16", f"--{term}.batch-size", "64"]
+
+
 def test_killed_run_continues_to_the_same_bytes(uninterrupted: Path, hopper_file: Path, tmp_path: Path) -> None:
     settings = ["--steps", "1024", "--num-envs", "4", "--rollout-length", "64", "--hidden", "16", "16", "--checkpoint-every", "2"]
+    settings += ["--evaluations", "0", *(flag for term in ("adversarial", "mi") for flag in small_network(term))]
     out = tmp_path / "run"
     command = [sys.executable, "-m", "iddm.cli", "train"]
     start = [*command, "Hopper-v5", "--demos", str(hopper_file), "--out", str(out), *settings]
@@ -119,7 +124,7 @@ def test_changed_demonstrations_are_refused_on_resume(hopper_demos, tmp_path: Pa
         os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.raises(Interrupted):
-        train("Hopper-v5", hopper_demos, "gaifo", tmp_path / "run", on_row=interrupt, **TINY)
+        train("Hopper-v5", hopper_demos, "gaifo", tmp_path / "run", on_row=interrupt, **TINY_GAIFO)
     with pytest.raises(UserError, match="not those that the run began with"):
         resume(tmp_path / "run", demos=hopper_demos.take_episodes(2))
 
@@ -133,7 +138,7 @@ def test_divergence_names_the_term_and_keeps_the_last_good_checkpoint(hopper_dem
 def test_directory_of_another_run_is_left_alone(uninterrupted: Path, hopper_demos) -> None:
     before = {p.name: p.read_bytes() for p in uninterrupted.iterdir() if p.is_file()}
     with pytest.raises(UserError, match="holds another run"):
-        train("Hopper-v5", hopper_demos, "iddm", uninterrupted, **TINY)
+        train("Hopper-v5", hopper_demos, "iddm", uninterrupted, **TINY_IDDM)
     assert {p.name: p.read_bytes() for p in uninterrupted.iterdir() if p.is_file()} == before
 
 

@@ -33,6 +33,7 @@ SMALL: dict[str, Any] = {
     "adversarial": {"hidden": (16,), "batch_size": 16},
     "checkpoint_every": 2,
     "restart_every": 3,
+    "evaluations": 0,
 }
 
 
@@ -246,7 +247,7 @@ def test_state_only_methods_learn_the_same_with_and_without_actions(whole: Path,
 def test_what_ppo_can_do_sac_can_too(method: str, more: dict[str, Any], hopper_demos: Demos, tmp_path: Path) -> None:
     run = iddm.train("Hopper-v5", hopper_demos, method, tmp_path / "run", learner="sac", **SMALL | {"steps": 96} | more)
     last = run.metrics()[-1]
-    assert np.isfinite([value for name, value in last.items() if name != "episode_return"]).all()
+    assert np.isfinite([value for name, value in last.items() if "/" in name]).all()
     assert ("inverse/error" in last) == ("columns" not in more and "stride" not in more)
     assert iddm.load_policy(run.path).predict(np.zeros((5, 11)), np.random.default_rng(0)).shape == (5, 3)
 

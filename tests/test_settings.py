@@ -74,7 +74,7 @@ def test_a_config_comes_back_from_its_text(method: str) -> None:
         (lambda d: d.update(extra=1), "'extra' is unknown"),
         (lambda d: d.update(steps="many"), "Expected `int`"),
         (lambda d: d.update(terms=[]), "not the config of a run"),
-        (lambda d: d["learner"].update(name="sorcery"), "'sorcery' is missing or unknown"),
+        (lambda d: d["learner"].update(name="sorcery"), "the learner 'sorcery' is none of iddm's"),
         (lambda d: d["learner"].pop("clip"), "'clip' is missing"),
         (lambda d: d["terms"]["mi"].update(hidden="wide"), "Expected `array`"),
     ],

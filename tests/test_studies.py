@@ -20,7 +20,7 @@ from iddm.studies.catalogue import STUDIES
 from iddm.studies.catalogue.ladder import CHANGES, rungs
 from iddm.studies.core import config_of, setting
 from iddm.studies.pool import in_parallel
-from iddm.studies.results import Outcome, Result, Results, saturated, thinned
+from iddm.studies.results import Outcome, Result, Results, learning_curve, saturated
 from iddm.studies.runner import Progress, complete, run_study
 from iddm.studies.spec import EXPERT, Grid, RunSpec
 
@@ -79,7 +79,7 @@ def test_the_ladder_climbs_from_the_papers_settings_to_ours() -> None:
         changed = {name: setting(ours, name) for names in CHANGES[method].values() for name in names}
         top = config_of("HalfCheetah", method, {"preset": "paper", **changed})
         softplus = {"adversarial.reward_form": "softplus"}  # ours on HalfCheetah, whose episodes are cut by the time limit
-        assert replace(top, preset="tuned") == config_of("HalfCheetah", method, softplus)
+        assert replace(top, preset="tuned", hold_out=True) == config_of("HalfCheetah", method, softplus)
         configs = [config_of("HalfCheetah", method, settings) for settings in rungs(method).values()]
         assert (configs[0], configs[-1]) == (first, ours)
 
@@ -181,11 +181,11 @@ def test_a_new_row_takes_the_place_of_the_one_with_the_same_command() -> None:
 
 def test_thinned_curve_keeps_the_mean_over_episodes() -> None:
     rows = [{"steps": 10.0 * i, "episodes": i % 3, "episode_return": float(i) if i % 3 else float("nan")} for i in range(1, 200)]
-    curve = thinned(rows)
+    curve = learning_curve(rows)
     assert 1 < len(curve) <= 40
     assert curve[-1][0] == 1990
-    assert thinned(rows[:2]) == ((10, 1.0), (20, 2.0))
-    assert thinned([]) == ()
+    assert learning_curve(rows[:2]) == ((10, 1.0), (20, 2.0))
+    assert learning_curve([]) == ()
 
 
 def test_saturated_is_the_longest_stretch_with_a_discriminator_that_is_always_right_and_gives_no_reward() -> None:

@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from iddm.cli import main
+from iddm.report import pictures
+from iddm.report.charts import line
 from iddm.studies.catalogue import STUDIES
 from iddm.studies.report import film
-from iddm.studies.report.charts import curves, line
+from iddm.studies.report.charts import curves
 from iddm.studies.report.docs import tables
 from iddm.studies.report.page import study_page
 from iddm.studies.results import Outcome, Result, Results
@@ -53,8 +55,34 @@ def hostile_results() -> Results:
 
 def test_headline_counts_runs_and_tasks_and_gives_an_interval() -> None:
     page = study_page(made_up.results(["table2"], seeds=3))
-    assert re.search(r"<h1>IDDM reaches \d+ % of the expert over 6 tasks</h1>", page)
+    assert re.search(r"<h1>IDDM reaches \d+ % of the expert over 6 tasks \(\d+ % on \w+, the lowest\)</h1>", page)
     assert re.search(r"over 18 runs of IDDM, 95 % interval \d+ to \d+ %", page)
+
+
+def test_headline_names_the_lowest_task_and_compares_with_gaifo_seed_by_seed() -> None:
+    known = made_up.results(["table2"], seeds=2)
+    worse = [
+        replace(o, result=replace(o.result, mean=o.result.mean / 3))
+        for o in known.outcomes.values()
+        if o.result.task == "Ant" and o.result.method == "iddm"
+    ]
+    page = study_page(known.with_outcomes(worse))
+    assert "% on Ant, the lowest)</h1>" in page
+    found = STUDIES["table2"].results(known.with_outcomes(worse))
+    ours, theirs = found.scores["iddm"], found.scores["gaifo"]
+    mean = sum(sum(a - b for a, b in zip(ours[task], theirs[task], strict=True)) / 2 for task in ours) / 6
+    assert (
+        f"IDDM minus GAIfO: {100 * mean:+.1f} percentage points over 12 pairs of runs with the same seed (95 % interval" in page
+    )
+
+
+def test_lighter_runs_are_marked_where_they_are_drawn_and_the_heat_map_has_its_scale() -> None:
+    page = study_page(made_up.results(["grid", "lambda_p", "demos"], seeds=1))
+    charts = data_in(page)["charts"]
+    assert [chart["title"] for chart in charts["lambda_p"]] == ["HalfCheetah, lighter runs"]
+    assert {chart["title"] for chart in charts["demos"]} >= {"CartPole", "Hopper, lighter runs"}
+    means = [cell.spread.mean for cell in STUDIES["grid"].results(made_up.results(["grid"], seeds=1)).cells]
+    assert f"<span>{min(means):,.1f}</span><i></i><span>{max(means):,.1f}</span>" in page
 
 
 def test_partial_and_quick_results_are_called_so() -> None:
@@ -149,10 +177,27 @@ def test_report_tells_runs_and_studies_apart(tmp_path: Path, capsys) -> None:
     assert "no run here (no config.json), and no results of studies (no runs.csv)" in capsys.readouterr().err
     (tmp_path / "config.json").write_text("{}")
     assert main(["report", str(tmp_path), "--docs"]) == 2
-    assert "--docs and --film are for results of studies" in capsys.readouterr().err
+    assert "--docs is for results of studies" in capsys.readouterr().err
     made_up.results(["absorbing"], seeds=1).save(tmp_path / "studies")
-    assert main(["report", str(tmp_path / "studies"), "--out", str(tmp_path / "page.html")]) == 0
+    report = ["report", str(tmp_path / "studies"), "--no-film", "--out"]
+    assert main([*report, str(tmp_path / "page.html")]) == 0
     assert "Absorbing states" in (tmp_path / "page.html").read_text()
+    assert main([*report, str(tmp_path / "page.html")]) == 0  # its own page is made again
+
+
+def test_report_overwrites_no_page_of_other_results(tmp_path: Path, capsys) -> None:
+    for name in ("a", "b"):
+        made_up.results(["absorbing"], seeds=1).save(tmp_path / name)
+    (tmp_path / "notes.html").write_text("mine")
+    page = tmp_path / "page.html"
+    assert main(["report", str(tmp_path / "a"), "--no-film", "--out", str(page)]) == 0
+    before = page.read_bytes()
+    for out in (page, tmp_path / "notes.html", tmp_path):
+        assert main(["report", str(tmp_path / "b"), "--no-film", "--out", str(out)]) == 2
+    first, *_, third = capsys.readouterr().err.splitlines()
+    assert first.endswith("page.html is not an earlier page of the same results; remove it, or choose another --out.")
+    assert "is a directory" in third
+    assert (page.read_bytes(), (tmp_path / "notes.html").read_text()) == (before, "mine")
 
 
 def test_empty_or_damaged_results_are_one_sentence(tmp_path: Path, capsys) -> None:
@@ -262,10 +307,12 @@ def test_hostile_results_do_nothing_in_the_browser(tmp_path: Path, monkeypatch) 
 
 
 def test_where_nothing_can_be_drawn_the_page_says_so(monkeypatch) -> None:
-    monkeypatch.setattr(film, "BACKENDS", ("nonsense",))
+    monkeypatch.setattr(pictures, "BACKENDS", ("nonsense",))
+    monkeypatch.delenv("MUJOCO_GL", raising=False)
+    pictures.drawing_backend.cache_clear()
     strips = film.film_strips(made_up.results(["table2"], seeds=1, only=["Hopper"]), None)
-    assert strips[0].trouble.startswith("Rendering is not available here (")
-    assert "Rendering is not available here" in study_page(made_up.results(["table2"], seeds=1), strips=strips)
+    assert strips[0].trouble.startswith("MuJoCo cannot draw here without a screen (nonsense: ")
+    assert "MuJoCo cannot draw here" in study_page(made_up.results(["table2"], seeds=1), strips=strips)
 
 
 def test_film_shows_the_expert_and_the_learned_policy_where_it_is(tmp_path: Path) -> None:
@@ -277,9 +324,9 @@ def test_film_shows_the_expert_and_the_learned_policy_where_it_is(tmp_path: Path
     if strip.trouble:
         pytest.skip(strip.trouble)
     assert list(strip.frames) == ["expert", "IDDM"]
-    assert all(len(frames) == film.FRAMES for frames in strip.frames.values())
+    assert all(len(frames) == 8 for frames in strip.frames.values())
     assert strip.frames["expert"] == strip.frames["IDDM"]  # the same policy stands in for both
     assert len(set(strip.frames["expert"])) > 1
     page = study_page(results, strips=[strip, replace(strip, task="Other", frames={}, trouble="<b>")])
-    assert page.count('src="data:image/jpeg') == 2 * film.FRAMES
+    assert page.count('src="data:image/jpeg') == 2 * 8
     assert "&lt;b&gt;" in page

@@ -18,7 +18,6 @@ from iddm.cli import main
 from iddm.config import configure, default_config
 from iddm.errors import UserError
 from iddm.evaluation import env_of
-from iddm.studies.report import film
 from iddm.training.loop import Interrupted
 from iddm.training.metrics_file import MetricsFile
 from tests.test_trust_policies import write
@@ -76,7 +75,15 @@ def registered() -> Iterator[None]:
 
 @pytest.mark.parametrize(
     "command",
-    ["eval RUN --episodes 1", "demos RUN --out d.npz", "train --resume RUN", "doctor RUN", "report RUN --episodes 1"],
+    [
+        "eval RUN --episodes 1",
+        "demos RUN --out d.npz",
+        "train --resume RUN",
+        "doctor RUN",
+        "report RUN --episodes 1",
+        "film RUN",
+        "compare RUN --episodes 1",
+    ],
 )
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_a_run_that_names_code_is_refused_in_one_sentence(attack: str, command: str, marker: Path, capsys) -> None:
@@ -93,11 +100,11 @@ def test_a_run_that_names_code_is_refused_in_one_sentence(attack: str, command: 
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_a_policy_file_that_names_code_is_refused_from_python_and_by_the_film(attack: str, marker: Path) -> None:
+def test_a_policy_file_that_names_code_is_refused_from_python(attack: str, marker: Path) -> None:
     env, kwargs = ATTACKS[attack]
     file = write(marker.with_name("p.safetensors"), about={"config": {"env": env, "env_kwargs": kwargs}})
     policy = iddm.load_policy(file)
-    for use in (lambda: iddm.evaluate(policy), lambda: iddm.record_demos(policy, 1), lambda: film.main(str(file))):
+    for use in (lambda: iddm.evaluate(policy), lambda: iddm.record_demos(policy, 1)):
         with pytest.raises(UserError, match=r"The policy was learned in .*, and a file cannot name"):
             use()
     assert not marker.exists()

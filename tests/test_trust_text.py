@@ -4,9 +4,8 @@ import ast
 import html
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,22 +15,26 @@ from rich.console import Console
 
 import iddm
 from iddm.cli import main
-from iddm.cli.display import TrainingDisplay
+from iddm.config import default_config
 from iddm.demos import Demos, save_demos
 from iddm.report.markup import Markup, escaped, fill
 from iddm.report.run_page import Row, page
 from iddm.theory.report import print_theory
+from iddm.training.demonstrations import DemosRecord
+from iddm.training.display import TrainingDisplay
+from iddm.training.run_dir import Run
 
 ATTACK = "</title></pre><script>alert('1')</script><img src=x onerror=alert(2)>"
 
 
-@pytest.mark.parametrize("field", ["seed", "env", "method", "settings", "who"])
-def test_nothing_from_a_run_reaches_its_page_as_markup(field: str) -> None:
-    text = dict.fromkeys(["seed", "env", "method", "settings", "who"], "1") | {field: ATTACK}
-    config = SimpleNamespace(seed=text["seed"], env=text["env"], method=text["method"], to_json=lambda: json.dumps(text))
-    row = {"steps": 10.0, "seconds": 1.0, "episodes": 1.0, "episode_return": 2.0}
-    run: Any = SimpleNamespace(config=config, metrics=lambda: [row])
-    made = page(run, [Row(text["who"], 1.0, 0.0, 3, None)])
+@pytest.mark.parametrize("field", ["env", "demos", "source", "commit", "who", "finding"])
+def test_nothing_from_a_run_reaches_its_page_as_markup(field: str, tmp_path: Path) -> None:
+    text = dict.fromkeys(["env", "demos", "source", "commit", "who", "finding"], "1") | {field: ATTACK}
+    config = replace(default_config("CartPole", "iddm"), env=text["env"], demos=text["demos"])
+    with Run.create(tmp_path / "run", config, DemosRecord(text["source"], "0", 1, 9, (3.0,), (0,), (0.0,), (1.0,))) as run:
+        run.metrics_file.append({"iteration": 1, "steps": 10.0, "seconds": 1.0, "episodes": 1.0, "episode_return": 2.0})
+    (run.path / "about.json").write_text(json.dumps({"version": "1", "commit": text["commit"], "began": "2026-01-01T00:00:00"}))
+    made = page(run, [Row(text["who"], 1.0, 0.0, 3, None)], [text["finding"]])
     assert "<script>alert" not in made
     assert "<img src=x" not in made
     assert html.escape("<script>alert") in made

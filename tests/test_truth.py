@@ -15,7 +15,7 @@ from iddm.doctor import diagnose
 from iddm.evaluation import record_demos
 from iddm.report.run_page import compare
 from iddm.training.loop import Interrupted
-from tests.conftest import TINY
+from tests.conftest import TINY_GAIFO
 
 
 def worse(demos: Demos) -> Demos:
@@ -25,7 +25,7 @@ def worse(demos: Demos) -> Demos:
 
 
 def test_demonstrations_given_in_python_are_what_a_run_is_compared_with(cartpole_demos: Demos, tmp_path: Path, capsys) -> None:
-    run = iddm.train("CartPole", worse(cartpole_demos), "gaifo", tmp_path / "run", **TINY)
+    run = iddm.train("CartPole", worse(cartpole_demos), "gaifo", tmp_path / "run", **TINY_GAIFO)
     assert run.demos is not None
     assert (run.demos.source, run.demos.sha256) == ("given in Python", cartpole_demos.states_only().digest())
     expert = compare(run, 2)[-1]
@@ -38,12 +38,12 @@ def test_doctor_compares_with_the_demonstrations_that_the_run_had_not_with_the_b
     cartpole_demos: Demos, tmp_path: Path
 ) -> None:
     moved = tuple(rows + np.float32([0, 90, 0, 0]) for rows in cartpole_demos.observations)
-    iddm.train("CartPole", replace(cartpole_demos, observations=moved), "gaifo", tmp_path / "run", **TINY)
+    iddm.train("CartPole", replace(cartpole_demos, observations=moved), "gaifo", tmp_path / "run", **TINY_GAIFO)
     assert "far from the demonstrations' in column 1" in " ".join(sentence for _, sentence in diagnose(tmp_path / "run"))
 
 
 def test_report_evaluates_everybody_in_the_runs_own_environment(tmp_path: Path) -> None:
-    run = iddm.train("CartPole", None, "gaifo", tmp_path / "run", max_episode_steps=7, **TINY)
+    run = iddm.train("CartPole", None, "gaifo", tmp_path / "run", max_episode_steps=7, **TINY_GAIFO)
     assert [row.mean for row in compare(run, 3)] == [7.0, 7.0, 7.0]
 
 
@@ -65,7 +65,7 @@ def test_recorded_demonstrations_say_which_environment_they_are_of(tmp_path: Pat
 def test_how_often_one_saves_does_not_change_what_is_learned(hopper_demos: Demos, tmp_path: Path) -> None:
     policies = []
     for every in (1, 3, 1000):
-        settings = TINY | {"checkpoint_every": every}
+        settings = TINY_GAIFO | {"checkpoint_every": every}
         run = iddm.train("Hopper-v5", hopper_demos, "gaifo", tmp_path / str(every), restart_every=3, **settings)
         policies.append(run.policy_path.read_bytes())
     assert policies[0] == policies[1] == policies[2]
@@ -80,7 +80,7 @@ def test_a_resumed_run_brings_its_environments_to_where_they_were(
         if row["iteration"] == stop_after:
             os.kill(os.getpid(), signal.SIGINT)
 
-    settings = TINY | {"restart_every": restart_every, "checkpoint_every": 1000}
+    settings = TINY_GAIFO | {"restart_every": restart_every, "checkpoint_every": 1000}
     whole = iddm.train("CartPole", cartpole_demos, "gaifo", tmp_path / "whole", **settings)
     with pytest.raises(Interrupted):
         iddm.train("CartPole", cartpole_demos, "gaifo", tmp_path / "run", on_row=interrupt, **settings)

@@ -117,18 +117,25 @@ class Yardstick:
     def distance(self, episodes: Sequence[np.ndarray], terminated: Sequence[bool]) -> float:
         """How far the agent's episodes (their observations) are from the held-out demonstrations, averaged over groups."""
         size = min(self.group or len(episodes), len(episodes))
-        columns = slice(None) if self.view.columns is None else list(self.view.columns)
         distances = []
         for start in range(0, len(episodes) - size + 1, size):
             chosen = slice(start, start + size)
-            rows = [rows[:, columns] for rows in episodes[chosen]]
+            rows = [self._compared(rows) for rows in episodes[chosen]]
             sample = Sample.of(rows, np.asarray(terminated[chosen]), self.view.agent_lag, self.scale, self.horizon)
             distances.append(sample.distance(self.held_out))
         return float(np.mean(distances))
 
+    def motion(self, episodes: Sequence[np.ndarray]) -> float:
+        """How much the agent's state changes per step, in units of the demonstrations': 0 for one that stands still."""
+        rows = [self._compared(rows) for rows in episodes]
+        return self.scale.change(rows, self.view.agent_lag) / max(self.scale.demonstrated_change, 1e-12)
+
     def closeness(self, episodes: Sequence[np.ndarray], terminated: Sequence[bool]) -> float:
         """The floor divided by the distance: about 1 at best, towards 0 far away."""
         return self.floor / max(self.distance(episodes, terminated), 1e-12)
+
+    def _compared(self, rows: np.ndarray) -> np.ndarray:
+        return rows if self.view.columns is None else rows[:, list(self.view.columns)]
 
 
 @dataclass(frozen=True)
@@ -138,11 +145,19 @@ class Scale:
     mean: np.ndarray
     std: np.ndarray
     change_std: np.ndarray
+    demonstrated_change: float = 1.0
+    """Root mean square of the demonstrations' changes."""
 
     @staticmethod
     def of(demos: Demos, lag: int) -> "Scale":
         rows, changes = np.concatenate(demos.observations), [_changes(rows, lag) for rows in demos.observations]
-        return Scale(rows.mean(axis=0), _deviation(rows), _deviation(np.concatenate(changes)))
+        scale = Scale(rows.mean(axis=0), _deviation(rows), _deviation(np.concatenate(changes)))
+        return replace(scale, demonstrated_change=scale.change(demos.observations, lag))
+
+    def change(self, episodes: Sequence[np.ndarray], lag: int) -> float:
+        """Root mean square of the changes."""
+        changes = np.concatenate([_changes(rows, lag) for rows in episodes]) / self.change_std
+        return float(np.sqrt((changes**2).mean())) if len(changes) else 0.0
 
     def points(self, rows: np.ndarray, lag: int) -> np.ndarray:
         """The transitions of an episode as points whose mean square is about 1."""

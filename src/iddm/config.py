@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
@@ -16,6 +17,7 @@ from iddm.methods import Preset, find_method
 from iddm.rewards import TERMS, Term
 from iddm.tasks import find_task
 from iddm.utils.settings import COUNT, Range, check
+from iddm.utils.text import printable
 
 
 @dataclass(frozen=True)
@@ -109,8 +111,8 @@ class Config:
         try:
             data = msgspec.json.decode(text, type=dict[str, Any])
             learner = dict(data["learner"])
-            data["learner"] = _from_dict(learner, LEARNERS[learner.pop("name")])
-            data["terms"] = {name: _from_dict(term, TERMS[name]) for name, term in data["terms"].items()}
+            data["learner"] = _from_dict(learner, _known(learner.pop("name"), LEARNERS, "learner"))
+            data["terms"] = {name: _from_dict(term, _known(name, TERMS, "term")) for name, term in data["terms"].items()}
             return _from_dict(data, Config)
         except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
             raise UserError(f"{source}: not the config of a run ({_what(error)}).") from error
@@ -133,6 +135,14 @@ def _from_dict(data: dict[str, Any], kind: type[Any]) -> Any:
         odd = min(names ^ set(data))
         raise ValueError(f"'{odd}' is {'missing' if odd in names else 'unknown'}")
     return msgspec.convert(data, kind)
+
+
+def _known(name: Any, kinds: Mapping[str, Any], what: str) -> Any:
+    if name not in kinds:
+        raise ValueError(
+            f"the {what} '{printable(str(name))}' is none of iddm's; where it is yours, give its code with --import FILE.py"
+        )
+    return kinds[name]
 
 
 def _what(error: Exception) -> str:
@@ -196,9 +206,50 @@ def _replaced(settings: Any, changes: Mapping[str, Any], name: str) -> Any:
         raise UserError(f"Setting '{name}': {error}.") from error
 
 
+def flat_settings(config: Config) -> dict[str, Any]:
+    """Every setting by the name of its flag, without the environment, the method and the learner's name."""
+    plain = {name: getattr(config, name) for name in PLAIN if name not in ("env", "method")}
+    terms = {f"{name}.{key}": value for name, term in config.terms.items() for key, value in _as_dict(term).items()}
+    own: dict[str, Any] = {}
+    for name, value in _as_dict(config.learner).items():
+        own |= {f"{name}.{key}": part for key, part in value.items()} if isinstance(value, dict) else {name: value}
+    return plain | own | terms
+
+
+def changed_settings(config: Config) -> dict[str, Any]:
+    """The settings that differ from those that the method starts from on this task, by the names of their flags."""
+    preset, learner = config.preset, config.learner.name
+    is_expert = config.method == "ppo"
+    start = (
+        expert_config(config.env, preset, learner) if is_expert else default_config(config.env, config.method, preset, learner)
+    )
+    before = flat_settings(start)
+    return {name: value for name, value in flat_settings(config).items() if name not in before or before[name] != value}
+
+
+def as_flag(name: str, value: Any) -> str:
+    """A setting as it is typed, by the name of its flag."""
+    name = name.replace("_", "-")
+    if isinstance(value, bool):
+        group, _, last = name.rpartition(".")
+        return f"--{name}" if value else "--" + ".".join(filter(None, [group, f"no-{last}"]))
+    return f"--{name} {' '.join(map(str, value)) if isinstance(value, tuple) else shlex.quote(str(value))}"
+
+
+def command_of(config: Config) -> str:
+    """The command that makes a run of this config."""
+    own = find_method(config.method, config.preset).learner.name
+    flags = {"method": config.method} | ({} if config.learner.name == own else {"learner": config.learner.name})
+    flags |= {} if config.preset == "tuned" else {"preset": config.preset}
+    flags |= {"steps": config.steps, "seed": config.seed} | changed_settings(config)
+    return " ".join(["iddm train", shlex.quote(config.env), *(as_flag(name, value) for name, value in flags.items())])
+
+
 def setting(config: Config, name: str) -> Any:
     """The value of a setting by the name of its flag: "steps", "hidden" of the learner, "entropy.weight" of a term."""
     group, _, last = name.rpartition(".")
+    if name == "learner":
+        return config.learner.name
     if not group:
         return getattr(config if last in PLAIN else config.learner, last)
     if group in config.terms:

@@ -21,6 +21,12 @@ NARROW = -2.0
 """Entropy of one action component, in nats, below which a Gaussian explores nothing: a deviation of 0.03 of [-1, 1]."""
 TOO_MUCH_INFORMATION = 30.0
 """Nats. A rollout of some thousand rows cannot show more than about 10."""
+LONGER, SHORTER = 1.5, 0.5
+"""Lengths of the agent's episodes, in those of the demonstrations, that are found too long and too short."""
+STILL = 0.1
+"""Change of the state per step, in that of the demonstrations', that counts as standing still."""
+CLOSE = 0.7
+"""Closeness of an agent that is as good as the expert."""
 FAR = 3.0
 """Deviations between the agent's mean state and the demonstrations'."""
 
@@ -41,6 +47,10 @@ class Patient:
     def last(self, key: str) -> float:
         """Mean over the last fifth of the run, NaN where there is no such metric."""
         return mean_of_last(self.rows, key)
+
+    def evaluated(self, key: str) -> list[float]:
+        """The values of the evaluations during training."""
+        return [row[key] for row in self.rows if row.get(key, np.nan) == row.get(key)]
 
     def has(self, key: str) -> bool:
         return bool(self.rows) and key in self.rows[-1]
@@ -101,8 +111,10 @@ def blind_discriminator(patient: Patient) -> str | None:
 
 
 def earns_like_the_expert(patient: Patient) -> bool:
-    """Where states match, a discriminator cannot tell agent and expert apart: that is success, if the returns agree."""
-    demos = patient.run.demos
+    """Where states match, a discriminator cannot tell agent and expert apart: success, if closeness or returns say so too."""
+    demos, close = patient.run.demos, patient.evaluated("closeness")
+    if close and close[-1] > CLOSE:
+        return True
     if demos is None or demos.returns is None:
         return False
     mean, spread = float(np.mean(demos.returns)), float(np.std(demos.returns))
@@ -166,6 +178,49 @@ def collapsed_entropy(patient: Patient) -> str | None:
     )
 
 
+def never_finishes(patient: Patient) -> str | None:
+    demos, length = patient.run.demos, patient.evaluated("evaluation_length")
+    if demos is None or not length or 2 * demos.num_ended <= demos.num_episodes or not length[-1] > LONGER * demos.num_steps:
+        return None
+    return (
+        f"The agent does not finish: its episodes last {length[-1]:,.0f} steps, the demonstrations' {demos.num_steps:,.0f}, and "
+        "most of those end by themselves. A reward that is never negative pays for staying: use --adversarial.reward-form logit "
+        "--adversarial.absorbing (the default where whole episodes are compared), or method bco."
+    )
+
+
+def ends_early(patient: Patient) -> str | None:
+    demos, length = patient.run.demos, patient.evaluated("evaluation_length")
+    if demos is None or not length or not length[-1] < SHORTER * demos.num_steps:
+        return None
+    return (
+        f"The agent's episodes end early: after {length[-1]:,.0f} steps, the demonstrations' after {demos.num_steps:,.0f}. It "
+        "falls, or ends them to escape a negative reward: train longer (--steps), or use --adversarial.reward-form softplus."
+    )
+
+
+def stands_still(patient: Patient) -> str | None:
+    motion = patient.evaluated("evaluation_motion")
+    if not motion or not motion[-1] < STILL:
+        return None
+    return (
+        f"The agent hardly moves: its states change {motion[-1]:.0%} as much per step as the demonstrations'. It has found a way "
+        "to stand still that pays: use more demonstrations, --window 3, or --learner sac with more --random-steps."
+    )
+
+
+def swings(patient: Patient) -> str | None:
+    close = patient.evaluated("closeness")
+    late = close[len(close) // 2 :]
+    if len(late) < 3 or not late[-1] < max(late) / 2:
+        return None
+    return (
+        f"The policy swings late in training: its closeness was {max(late):.2f} and is {late[-1]:.2f} at the end. The closest "
+        "one is kept (policy.safetensors; the last is last_policy.safetensors). Lower --learning-rate or "
+        "--adversarial.learning-rate."
+    )
+
+
 def below_control(patient: Patient) -> str | None:
     earned = patient.last("episode_return")
     if patient.control is not None:
@@ -211,6 +266,10 @@ CHECKS: tuple[Callable[[Patient], str | None], ...] = (
     drowned_imitation,
     diverging_information,
     collapsed_entropy,
+    never_finishes,
+    ends_early,
+    stands_still,
+    swings,
     below_control,
 )
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from iddm.closeness import Yardstick
 from iddm.demos import Demos
 from iddm.demos.oddities import EnvSample
 from iddm.envs.spec import EnvSpec, MakeEnv, make_env, resolve, shape_of
@@ -33,12 +34,19 @@ class Episode:
     terminated: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation:
     """The environment's own returns of some episodes."""
 
     env: str
     returns: np.ndarray
+    lengths: np.ndarray | None = None
+    """Steps of each episode, where they are known."""
+    closeness: float | None = None
+    """To held-out demonstrations, where a yardstick was given."""
+
+    def __repr__(self) -> str:
+        return f"Evaluation({self.env}: {self.mean:,.1f} ± {self.std:,.1f} over {len(self.returns)} episodes)"
 
     @property
     def mean(self) -> float:
@@ -55,6 +63,7 @@ class Evaluation:
             "std": self.std,
             "episodes": len(self.returns),
             "returns": self.returns.tolist(),
+            "closeness": self.closeness,
         }
 
 
@@ -121,8 +130,12 @@ def evaluate(
     stochastic: bool = False,
     max_episode_steps: int | None = None,
     env_kwargs: Mapping[str, Any] | None = None,
+    yardstick: Yardstick | None = None,
 ) -> Evaluation:
-    """Mean-action returns of a policy (or of "random" actions) in its own environment, or in `env` with `env_kwargs`."""
+    """Mean-action returns of a policy (or of "random" actions) in its own environment, or in `env` with `env_kwargs`.
+
+    `yardstick` (`iddm.Yardstick.of(demos)`, or `iddm.yardstick_of(run)`) also measures how close they are to demonstrations.
+    """
     if isinstance(policy, str) and policy != "random":
         raise UserError(f"evaluate takes a policy or 'random', not '{policy}'; read a file with iddm.load_policy.")
     if max_episode_steps is not None and max_episode_steps < 1:
@@ -136,7 +149,11 @@ def evaluate(
         spec = env_of(policy).elsewhere(env, env_kwargs, max_episode_steps)
         act = _actions_of(policy, spec, seed, stochastic)
     runs = run_episodes(act, spec, episodes, seed)
-    return Evaluation(spec.id, np.array([run.rewards.sum() for run in runs]))
+    closeness = None
+    if yardstick is not None:
+        closeness = yardstick.closeness([run.observations for run in runs], [run.terminated for run in runs])
+    returns, lengths = np.array([run.rewards.sum() for run in runs]), np.array([len(run.rewards) for run in runs])
+    return Evaluation(spec.id, returns, lengths, closeness)
 
 
 def _actions_of(policy: Policy, spec: EnvSpec, seed: int, stochastic: bool) -> Act:

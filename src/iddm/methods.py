@@ -3,13 +3,13 @@
 Two presets: ours, and the paper's table to the letter. A new adversarial method is a new line here.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from typing import Literal
 
 from iddm.errors import UserError
-from iddm.learners import BCO, PPO, SAC, Cloning, Learner, RandomActions
+from iddm.learners import BCO, LEARNERS, PPO, SAC, Cloning, Learner, RandomActions
 from iddm.learners.inverse_models import InverseModels
-from iddm.rewards import Adversarial, EnvironmentReward, MutualInformation, PolicyEntropy, Survival, Term, Tracking
+from iddm.rewards import TERMS, Adversarial, EnvironmentReward, MutualInformation, PolicyEntropy, Survival, Term, Tracking
 
 Preset = Literal["tuned", "paper"]
 
@@ -65,13 +65,40 @@ PAPER: dict[str, Method] = TUNED | {
 }
 
 
+OURS = frozenset(TUNED), frozenset(TERMS), frozenset(LEARNERS)
+"""The names that a method of a user cannot take: of methods, terms and learners."""
+
+
+def register_method(name: str, method: Method, off_policy: Method | None = None) -> None:
+    """Add a method of your own, with its terms and its learner: `--method NAME`, its flags, and `iddm.train(method=NAME)`.
+
+    `off_policy` is what `--learner sac` learns with. A file that calls this is given to commands with `--import FILE.py`.
+    """
+    methods, terms, learners = OURS
+    for value in filter(None, (method, off_policy)):
+        for kind, known, shipped in (
+            *((type(term), TERMS, terms) for term in value.terms),
+            (type(value.learner), LEARNERS, learners),
+        ):
+            if not (is_dataclass(kind) and isinstance(getattr(kind, "name", None), str)):
+                raise UserError(f"Method '{name}': {kind.__name__} must be a frozen dataclass with a name of its own.")
+            if kind.name in shipped and known[kind.name] is not kind:
+                raise UserError(f"Method '{name}': iddm has its own '{kind.name}'; choose another name for {kind.__name__}.")
+            known[kind.name] = kind  # pyright: ignore[reportArgumentType]
+    if name in methods:
+        raise UserError(f"Method '{name}' is one of iddm's own; choose another name.")
+    TUNED[name] = PAPER[name] = method
+    if off_policy is not None:
+        OFF_POLICY[name] = off_policy
+
+
 def find_method(name: str, preset: str = "tuned", learner: str | None = None) -> Method:
     """The method of this name, with its own learner or with the one named."""
     presets = {"tuned": TUNED, "paper": PAPER}
     if preset not in presets:
         raise UserError(f"Preset '{preset}' is unknown; there are {', '.join(presets)}.")
     if name not in TUNED:
-        raise UserError(f"Method '{name}' is unknown; there are {', '.join(TUNED)}.")
+        raise UserError(f"Method '{name}' is unknown; there are {', '.join(TUNED)}. One of your own comes with --import FILE.py.")
     method = presets[preset][name]
     if learner is None or learner == method.learner.name:
         return method

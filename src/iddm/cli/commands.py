@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 
 from iddm import __version__
+from iddm.cli.compare import compare_command
 from iddm.cli.console import OUT
 from iddm.cli.convert import convert_command
 from iddm.cli.demos import demos_command
@@ -13,6 +14,7 @@ from iddm.cli.doctor import doctor_command
 from iddm.cli.eval import eval_command
 from iddm.cli.expert import expert_command
 from iddm.cli.export import export_command
+from iddm.cli.film import film_command
 from iddm.cli.given_env import with_imports
 from iddm.cli.inspect import inspect_command
 from iddm.cli.report import report_command
@@ -31,6 +33,8 @@ COMMANDS: dict[str, Callable[[list[str]], int | None]] = {
     "convert": convert_command,
     "export": export_command,
     "doctor": doctor_command,
+    "film": film_command,
+    "compare": compare_command,
     "report": report_command,
     "theory": theory_command,
     "toy": toy_command,

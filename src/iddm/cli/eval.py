@@ -3,7 +3,7 @@
 import dataclasses
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import tyro
@@ -28,6 +28,8 @@ class _Eval:
     """Seed of the first episode."""
     max_episode_steps: int | None = None
     """Time limit of an episode, where the environment has none of its own."""
+    demos: Path | None = None
+    """Demonstrations to measure closeness with, for a policy that is not in its run's directory."""
     stochastic: bool = False
     """Sample actions instead of taking the most likely."""
     json: bool = False
@@ -35,7 +37,7 @@ class _Eval:
 
 
 def eval_command(args: list[str]) -> None:
-    """Evaluate a policy by the environment's own return."""
+    """Evaluate a policy by the environment's own return, and by its closeness to held-out demonstrations."""
     from iddm.evaluation import EVALUATION_SEED, evaluate
 
     given = parse_flags(_Eval, args, "iddm eval")
@@ -49,14 +51,31 @@ def eval_command(args: list[str]) -> None:
         given.stochastic,
         given.max_episode_steps,
         given_kwargs(given.env_kwargs),
+        _yardstick(given),
     )
     returns = _demonstrated_returns(given.policy)
     if given.json:
         print(json.dumps(result.to_json() | ({"demonstrations": returns} if returns else {})))
         return
     OUT.print(f"{result.env}: {result.mean:.1f} ± {result.std:.1f} over {given.episodes} episodes", highlight=False)
+    if result.closeness is not None:
+        OUT.print(f"Closeness to held-out demonstrations: {result.closeness:.2f} (theirs to each other: 1)", highlight=False)
     if returns:
         OUT.print(f"Its demonstrations: {np.mean(returns):.1f} ± {np.std(returns):.1f} over {len(returns)}", highlight=False)
+
+
+def _yardstick(given: _Eval) -> Any:
+    """Of the demonstrations that are given, or of those that a run learned from."""
+    from iddm.closeness import Yardstick
+    from iddm.demos import load_demos
+    from iddm.training.run_dir import Run
+    from iddm.training.setup import yardstick_of
+
+    if given.demos is not None:
+        return Yardstick.of(load_demos(given.demos))
+    if not (Path(given.policy) / "demos.json").is_file():
+        return None
+    return yardstick_of(Run(Path(given.policy)), given.env, given_kwargs(given.env_kwargs))
 
 
 def _demonstrated_returns(policy: str) -> list[float] | None:

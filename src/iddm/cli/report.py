@@ -16,16 +16,16 @@ from iddm.errors import UserError
 class _Report:
     directory: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="DIR")]
     """Directory of a finished run, or of the results of studies (runs.csv)."""
-    out: Path = Path("report.html")
-    """Page to write."""
+    out: Path | None = None
+    """Page to write; without it, report.html in the run's directory, or studies.html here."""
     episodes: int = 50
     """For a run: episodes per evaluation."""
     docs: bool = False
     """For studies: also write their tables into docs/results.md and README.md of the current directory."""
-    film: bool = False
-    """For studies: also show pictures of the experts and of what IDDM learned (takes time)."""
+    film: bool = True
+    """Show the expert and what was learned in moving pictures (for studies: in strips)."""
     runs: Path = Path("runs/studies")
-    """For studies: directory of the runs, for --film."""
+    """For studies: directory of the runs, for their pictures."""
     env: str | None = None
     """For a run: its own environment again, where it is module:function, because a file cannot name code."""
     env_kwargs: str | None = None
@@ -38,12 +38,12 @@ def report_command(args: list[str]) -> None:
     if (given.directory / "runs.csv").is_file():
         from iddm.studies.report.page import report_studies
 
-        report_studies(given.directory, given.out, OUT, given.docs, given.film, given.runs)
+        report_studies(given.directory, given.out or Path("studies.html"), OUT, given.docs, given.film, given.runs)
         return
     if not (given.directory / "config.json").is_file():
         raise UserError(f"{given.directory}: there is no run here (no config.json), and no results of studies (no runs.csv).")
-    if given.docs or given.film:
-        raise UserError(f"{given.directory} is a run; --docs and --film are for results of studies.")
+    if given.docs:
+        raise UserError(f"{given.directory} is a run; --docs is for results of studies.")
     from iddm.report.run_page import report_run
 
-    report_run(given.directory, given.out, given.episodes, OUT, given.env, given_kwargs(given.env_kwargs))
+    report_run(given.directory, given.out, given.episodes, OUT, given.env, given_kwargs(given.env_kwargs), given.film)

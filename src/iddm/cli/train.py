@@ -37,7 +37,7 @@ class _Resume:
 
 def learn(config: Any, where: Any, env: str | None = None, env_kwargs: dict[str, Any] | None = None) -> int:
     """Train with a display, in a new directory or on from a run's checkpoint, in the environment that is said again."""
-    from iddm.cli.display import TrainingDisplay
+    from iddm.training.display import TrainingDisplay
     from iddm.training.loop import Interrupted
     from iddm.training.run_dir import Run
     from iddm.training.train import resume, start

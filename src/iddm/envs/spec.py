@@ -92,9 +92,8 @@ def without_notices() -> Iterator[None]:
         yield
 
 
-def make_env(spec: EnvSpec, render_mode: str | None = None) -> gym.Env:
-    """One Gymnasium environment with flat observations, whose failures are sentences."""
-    extra = {"render_mode": render_mode} if render_mode else {}
+def make_env(spec: EnvSpec, **extra: Any) -> gym.Env:
+    """One Gymnasium environment with flat observations, whose failures are sentences. `extra` are options beside the spec's."""
     try:
         with without_notices():
             if spec.make is not None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from iddm.envs.spec import EnvSpec, MakeEnv, resolve
 from iddm.errors import UserError
+from iddm.utils.text import printable
 
 WORD = re.compile(r"(\w[\w .+-]*)?")
 """Text that an option in a file may hold: no path, no `module:name`."""
@@ -27,9 +28,9 @@ class StoredEnv:
     def own(self, env: str | MakeEnv | None = None, kwargs: Mapping[str, Any] | None = None) -> EnvSpec:
         """This very environment. `env` and `kwargs` are what the user said again, where a file cannot say it."""
         if isinstance(env, str) and env != self.name:
-            raise UserError(f"{self.source} was learned in {_shown(self.name)}, not in {env}.")
+            raise UserError(f"{self.source} was learned in {printable(self.name)}, not in {env}.")
         if kwargs is not None and _json(kwargs) != _json(self.kwargs):
-            raise UserError(f"{self.source} was learned with the options {_shown(_json(self.kwargs))}, not {_json(kwargs)}.")
+            raise UserError(f"{self.source} was learned with the options {printable(_json(self.kwargs))}, not {_json(kwargs)}.")
         return self._resolve(env, kwargs, self.max_episode_steps)
 
     def elsewhere(
@@ -52,7 +53,7 @@ class StoredEnv:
         if (code and env is None) or untold:
             what = "module:function" if code else "a path or code in its options"
             raise UserError(
-                f"{self.source} was learned in {_shown(self.name)}, and a file cannot name {what}: where it is yours, say it "
+                f"{self.source} was learned in {printable(self.name)}, and a file cannot name {what}: where it is yours, say it "
                 f"again: {flags_again(self.name, self.kwargs)} (in Python, the function and its env_kwargs)."
             )
         return resolve(env or self.name, limit, dict(self.kwargs if kwargs is None else kwargs))
@@ -62,9 +63,9 @@ def flags_again(name: str, kwargs: Mapping[str, Any]) -> str:
     """The flags that say again what a file cannot say, quoted for a shell; "" where it can say everything."""
     flags = []
     if _is_code(name):
-        flags.append(f"--env {shlex.quote(_shown(name))}")
+        flags.append(f"--env {shlex.quote(printable(name))}")
     if kwargs and (_is_code(name) or not _plain(kwargs)):
-        flags.append(f"--env-kwargs {shlex.quote(_shown(_json(kwargs)))}")
+        flags.append(f"--env-kwargs {shlex.quote(printable(_json(kwargs)))}")
     return " ".join(flags)
 
 
@@ -90,8 +91,3 @@ def _json(kwargs: Mapping[str, Any]) -> str:
         return json.dumps(dict(kwargs), sort_keys=True)
     except RecursionError:
         return "{…}"
-
-
-def _shown(text: str) -> str:
-    """Text of a file, without what could steer a terminal or begin a new line."""
-    return "".join(c if c.isprintable() else "�" for c in text)[:500]

@@ -21,7 +21,7 @@ SQUASHED_LOG_STD = (-5.0, 2.0)
 """Limits of a squashed Gaussian's log deviation."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Policy:
     """A learned policy. `predict` takes observations as the environment gives them and returns its actions."""
 
@@ -40,6 +40,11 @@ class Policy:
     """Between the layers: tanh or relu."""
     squashed: bool = False
     """The last layer gives mean and log deviation of a Gaussian whose tanh is the action; else `log_std` is the deviation's."""
+
+    def __repr__(self) -> str:
+        layers = "uniform" if self.uniform else " × ".join(str(bias.size) for bias in self.biases[:-1]) or "linear"
+        method = self.config.get("method", "policy")
+        return f"Policy({method} on {self.config.get('env')}: {self.obs_size} → {self.action_space.size}, {layers})"
 
     @property
     def obs_size(self) -> int:

@@ -1,11 +1,14 @@
 """The frame of our pages: one self-contained file that opens without a network, in light and dark."""
 
 import base64
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
+from iddm.errors import UserError
 from iddm.report.markup import Markup, fill
 from iddm.report.table import with_indices
 
@@ -13,9 +16,15 @@ _FILES = files("iddm") / "report" / "page"
 
 
 def html_page(
-    title: str, headline: str, lead: str, facts: str, sections: Sequence[str], charts: Mapping[str, Any] | None = None
+    title: str,
+    headline: str,
+    lead: str,
+    facts: str,
+    sections: Sequence[str],
+    charts: Mapping[str, Any] | None = None,
+    of: str = "",
 ) -> Markup:
-    """The page. What is not `Markup` is escaped. `charts` is what charts.js draws."""
+    """The page. What is not `Markup` is escaped. `charts` is what charts.js draws, `of` tells whose page it is."""
     scripts = Markup()
     if charts is not None:
         data = json.dumps(charts).replace("<", "\\u003c")  # no text can end the script
@@ -30,7 +39,21 @@ def html_page(
         facts=facts,
         sections=[part for part in sections if part],
         scripts=scripts,
+        of=of,
     )
+
+
+def identity(*parts: str) -> str:
+    """What tells one run's or study's page from another's, in the page itself."""
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+def refuse_other_page(out: Path, of: str) -> None:
+    """Refuse to overwrite anything but an earlier page of the same run or study."""
+    if out.is_dir():
+        raise UserError(f"{out} is a directory; give --out the name of a page, as in {out / 'report.html'}.")
+    if out.exists() and f'<meta name="iddm-page-of" content="{of}">' not in out.read_text(errors="replace")[:1000]:
+        raise UserError(f"{out} is not an earlier page of the same results; remove it, or choose another --out.")
 
 
 def section(title: str, text: str, *parts: str) -> Markup:

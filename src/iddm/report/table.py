@@ -1,8 +1,11 @@
-"""A table as rows of text, written as Markdown or as HTML."""
+"""A table as rows of text, written for a terminal, as Markdown or as HTML."""
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+import rich.table
+from rich.text import Text
 
 from iddm.errors import UserError
 from iddm.report.markup import Markup, escaped, fill
@@ -21,6 +24,15 @@ class Table:
     """This many of the first columns are text, not numbers."""
     caption: str = ""
     """What the numbers are, in one sentence or two."""
+
+
+def for_terminal(title: str, table: Table) -> rich.table.Table:
+    shown = rich.table.Table(title=title or None, title_justify="left", caption=table.caption or None, caption_justify="left")
+    for i, column in enumerate(table.columns):
+        shown.add_column(column, justify="left" if i < table.num_text_columns else "right")
+    for cells in table.rows:
+        shown.add_row(*map(Text, cells))
+    return shown
 
 
 def to_markdown(table: Table) -> str:

@@ -1,5 +1,6 @@
 """Run a study from the command line: where, with which workers, and what is printed meanwhile."""
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -25,11 +26,12 @@ def launch(specs: Sequence[RunSpec], options: Options, console: Console) -> int:
     if options.again:
         forget(progress, out)
     with shown(progress, console) as on_end:
-        run_study(progress, out, pool, options.workers, on_end)
+        run_study(progress, out, pool, options.workers, on_end, options.imports)
     for name, error in progress.failed.items():
         console.print(f"failed: {name}: {error}", highlight=False, markup=False)
     console.print(f"{len(progress.done)} of {len(specs)} runs have results: {out}", highlight=False)
-    console.print(f"See them with: iddm report {out}", highlight=False)
+    again = "".join(f" --import {shlex.quote(name)}" for name in options.imports)
+    console.print(f"See them with: iddm report {shlex.quote(str(out))}{again}", highlight=False)
     return 1 if progress.failed else 0
 
 

@@ -11,7 +11,7 @@ class Options:
     """Which study to run, where and how much of it."""
 
     study: tyro.conf.Positional[str | None] = None
-    """Name of the study; without it, the studies are listed."""
+    """Name of a study, or a file that ends in .toml (docs/compare.md); without it, the studies are listed."""
     only: str | None = None
     """Tasks and methods to run, as in hopper,iddm; without it, all."""
     seeds: int | None = None
@@ -25,11 +25,14 @@ class Options:
     again: bool = False
     """Redo runs that have results."""
     out: Path | None = None
-    """Directory of the results; without it, results/studies (with --quick, runs/quick-results)."""
+    """Directory of the results; without it, results/studies (with --quick, runs/quick-results; of a file, results/NAME)."""
     runs: Path | None = None
-    """Directory of the runs, shared by all machines; without it, runs/studies (with --quick, runs/quick)."""
+    """Directory of the runs, shared by all machines; without it, as for --out, but under runs/."""
     list: bool = False
     """Only list the runs, and which of them have results."""
+
+    imports: tyro.conf.Suppress[tuple[str, ...]] = ()
+    """What --import named."""
 
     @property
     def words(self) -> "list[str]":

@@ -2,23 +2,23 @@
 
 runs.csv     the evaluation of every run           the same bytes wherever the runs were made
 curves.csv   returns of the training episodes      the same bytes wherever the runs were made
+evaluations.csv  evaluations during training       the same bytes wherever the runs were made
 about.json   commit and seconds of every run
 """
 
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
+from math import isnan, nan
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from iddm.errors import UserError
+from iddm.report.charts import thinned
 from iddm.studies.spec import RunSpec
 from iddm.utils.files import from_csv, records, to_csv, write_whole
-
-POINTS = 40
-"""Most points of a curve: each is the mean return of the training episodes that ended since the point before."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,15 @@ class Result:
         )
 
 
+class Evaluated(NamedTuple):
+    """The policy after so many steps: four episodes with the most likely actions."""
+
+    steps: int
+    evaluation_return: float
+    evaluation_length: float
+    closeness: float
+
+
 @dataclass(frozen=True)
 class Outcome:
     """All that a finished run leaves."""
@@ -65,6 +74,7 @@ class Outcome:
     curve: tuple[tuple[int, float], ...]
     """(steps, return of the training episodes)"""
     about: dict[str, Any]
+    evaluations: tuple[Evaluated, ...] = ()
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), indent=2)
@@ -72,18 +82,24 @@ class Outcome:
     @staticmethod
     def from_json(text: str) -> "Outcome":
         data = json.loads(text)
-        return Outcome(Result(**data["result"]), tuple((int(s), float(r)) for s, r in data["curve"]), data["about"])
+        curve = tuple((int(s), float(r)) for s, r in data["curve"])
+        return Outcome(Result(**data["result"]), curve, data["about"], tuple(Evaluated(*row) for row in data["evaluations"]))
 
 
-def thinned(rows: Sequence[dict[str, float]]) -> tuple[tuple[int, float], ...]:
-    """A learning curve of at most `POINTS` points from a run's metrics."""
-    points = []
-    for part in np.array_split(np.arange(len(rows)), min(POINTS, len(rows)) or 1):
-        ended = [rows[i] for i in part if rows[i]["episodes"] > 0]
-        if ended:
-            total = sum(row["episode_return"] * row["episodes"] for row in ended)
-            points.append((int(rows[part[-1]]["steps"]), round(total / sum(row["episodes"] for row in ended), 2)))
-    return tuple(points)
+def learning_curve(rows: Sequence[dict[str, float]]) -> tuple[tuple[int, float], ...]:
+    """The thinned returns of a run's training episodes."""
+    return tuple((steps, round(value, 2)) for steps, value in thinned(rows, "episode_return"))
+
+
+def evaluated(rows: Sequence[dict[str, float]]) -> tuple[Evaluated, ...]:
+    """The evaluations among a run's metrics."""
+    found = [row for row in rows if not isnan(row["evaluation_return"])]
+    return tuple(
+        Evaluated(
+            int(row["steps"]), round(row["evaluation_return"], 2), round(row["evaluation_length"], 2), round(row["closeness"], 4)
+        )
+        for row in found
+    )
 
 
 def saturated(rows: Sequence[dict[str, float]]) -> float:
@@ -124,6 +140,8 @@ class Results:
             for steps, value in outcome.curve
         ]
         write_whole(directory / "curves.csv", to_csv(points, ["name", "steps", "episode_return"]))
+        rows = [{"name": name} | row._asdict() for name, outcome in self.outcomes.items() for row in outcome.evaluations]
+        write_whole(directory / "evaluations.csv", to_csv(rows, ["name", *Evaluated._fields]))
         about = {name: outcome.about for name, outcome in self.outcomes.items()}
         write_whole(directory / "about.json", json.dumps(about, indent=2) + "\n")
         write_whole(
@@ -140,7 +158,18 @@ class Results:
             curves: dict[str, list[tuple[int, float]]] = {}
             for point in from_csv(directory / "curves.csv"):
                 curves.setdefault(point["name"], []).append((int(point["steps"]), float(point["episode_return"])))
+            evaluations: dict[str, list[Evaluated]] = {}
+            for row in from_csv(directory / "evaluations.csv"):
+                name, steps, *values = row.values()
+                evaluations.setdefault(name, []).append(Evaluated(int(steps), *(float(x or nan) for x in values)))
             rows = records(Result, from_csv(directory / "runs.csv"))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise UserError(f"{directory}: not the results of studies ({type(error).__name__}: {error}).") from error
-        return Results({row.name: Outcome(row, tuple(curves.get(row.name, ())), about.get(row.name, {})) for row in rows})
+        return Results(
+            {
+                row.name: Outcome(
+                    row, tuple(curves.get(row.name, ())), about.get(row.name, {}), tuple(evaluations.get(row.name, ()))
+                )
+                for row in rows
+            }
+        )

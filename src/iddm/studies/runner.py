@@ -8,16 +8,17 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from math import isnan
 from pathlib import Path
 
 from iddm.errors import UserError
-from iddm.studies.core import Run, bundled_expert, evaluate, finish
+from iddm.studies.core import Run, bundled_expert, evaluate, finish, import_module
 from iddm.studies.pool import Ended, Job, in_parallel
-from iddm.studies.provenance import commit
-from iddm.studies.results import Outcome, Result, Results, thinned
+from iddm.studies.results import Outcome, Result, Results, evaluated, learning_curve
 from iddm.studies.spec import EXPERT, RunSpec
 from iddm.utils.files import write_whole
 from iddm.utils.locks import locked
+from iddm.utils.provenance import commit
 
 Pool = Callable[[Callable[..., None], Sequence[Job], int | None], Iterator[Ended[None]]]
 """What distributes the work: `in_parallel` on this machine, `on_ray` on a cluster."""
@@ -49,21 +50,29 @@ def outcome_file(spec: RunSpec, runs: Path) -> Path:
     return runs / spec.name / "outcome.json"
 
 
-def complete(spec: RunSpec, runs: str) -> None:
-    """Train (or resume, or skip if finished) and evaluate; the outcome is written to the run's directory."""
+def complete(spec: RunSpec, runs: str, imports: Sequence[str] = ()) -> None:
+    """Train (or resume, or skip if finished) and evaluate; the outcome is written to the run's directory.
+
+    `imports` is what the command line's `--import` named: environments and methods are registered in every process anew.
+    """
+    for name in imports:
+        import_module(name)
     file = outcome_file(spec, Path(runs))
     if file.exists():
         return
     began = time.perf_counter()
     if spec.method == EXPERT:
-        policy, metrics = bundled_expert(spec.task), []
+        policy, env, metrics = bundled_expert(spec.task), spec.task, []
     else:
         run = finish(spec.config, file.parent)
-        policy, metrics = run.last_policy, run.metrics()
-    returns = evaluate(policy, env=spec.task, episodes=spec.episodes).returns
+        policy, env, metrics = run.last_policy, None, run.metrics()
+    returns = evaluate(policy, env=env, episodes=spec.episodes).returns
     seconds = metrics[-1]["seconds"] if metrics else time.perf_counter() - began
     about = {"commit": commit(), "seconds": round(seconds, 1)}
-    write_whole(file, Outcome(Result.of(spec, returns, metrics), thinned(metrics), about).to_json())
+    evaluations = evaluated(metrics)
+    if evaluations:
+        about["evaluated_at"] = [round(row["seconds"], 1) for row in metrics if not isnan(row["evaluation_return"])]
+    write_whole(file, Outcome(Result.of(spec, returns, metrics), learning_curve(metrics), about, evaluations).to_json())
 
 
 def run_study(
@@ -72,6 +81,7 @@ def run_study(
     pool: Pool = in_parallel,
     workers: int | None = None,
     on_end: Callable[[RunSpec], None] = lambda spec: None,
+    imports: Sequence[str] = (),
 ) -> None:
     """All runs that have no result yet, each result added to `out` as it comes; what failed twice is left in `progress`."""
     runs = progress.runs
@@ -82,7 +92,7 @@ def run_study(
                 known = _collect(known, spec, out, progress)
                 on_end(spec)
         for _ in range(TRIES):
-            for ended in pool(complete, [(spec, str(runs.absolute())) for spec in progress.missing], workers):
+            for ended in pool(complete, [(spec, str(runs.absolute()), tuple(imports)) for spec in progress.missing], workers):
                 spec: RunSpec = ended.job[0]
                 if ended.error is None:
                     known = _collect(known, spec, out, progress)

@@ -1,14 +1,23 @@
 """The runs of a study as data: methods × tasks × settings × seeds."""
 
 import hashlib
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
 from iddm.errors import UserError
-from iddm.studies.core import Config, Settings, bundled_fingerprint, config_of, find_task, what_differs
+from iddm.studies.core import (
+    Config,
+    Settings,
+    Task,
+    as_flag,
+    bundled_fingerprint,
+    config_of,
+    demos_fingerprint,
+    find_task,
+    what_differs,
+)
 
 EXPERT = "expert"
 """Not a method to train: the bundled expert, evaluated."""
@@ -29,9 +38,8 @@ EPISODES = 50
 
 
 def study_steps(task: str) -> int:
-    """Environment steps of every method on a task."""
-    known = find_task(task)
-    assert known is not None, task
+    """Environment steps of every method on a task, unless a study says otherwise."""
+    known = find_task(task) or Task
     return known.study_steps
 
 
@@ -51,7 +59,7 @@ class RunSpec:
     @property
     def flags(self) -> str:
         """The settings as they are typed."""
-        return " ".join(_flag(name.replace("_", "-"), value) for name, value in self.settings)
+        return " ".join(as_flag(name, value) for name, value in self.settings)
 
     @property
     def command(self) -> str:
@@ -63,10 +71,15 @@ class RunSpec:
 
     @property
     def name(self) -> str:
-        """Of the run's directory; another expert in the package is another run."""
-        source = bundled_fingerprint(self.task) if self.method == EXPERT or self.config.needs_demos else ""
+        """Of the run's directory; with other demonstrations it is another run."""
+        source = self._demos_fingerprint if self.method == EXPERT or self.config.needs_demos else ""
         distinct = hashlib.sha256(f"{self.command} {self.episodes} {source}".encode()).hexdigest()[:8]
-        return f"{self.task}-{self.method}-seed{self.seed}-{distinct}"
+        return f"{self.task.replace('/', '-')}-{self.method}-seed{self.seed}-{distinct}"
+
+    @property
+    def _demos_fingerprint(self) -> str:
+        given = dict(self.settings).get("demos")
+        return bundled_fingerprint(self.task) if given is None else demos_fingerprint(given)
 
     @property
     def config(self) -> Config:
@@ -79,12 +92,6 @@ class RunSpec:
             return replace(self, episodes=5)
         settings = what_differs(self.task, self.method, {**dict(self.settings), "hidden": (32, 32)})
         return replace(self, settings=settings, steps=8_192, episodes=5)
-
-
-def _flag(name: str, value: Any) -> str:
-    if isinstance(value, bool):
-        return f"--{name}" if value else "--" + ".".join([*name.split(".")[:-1], f"no-{name.split('.')[-1]}"])
-    return f"--{name} {' '.join(map(str, value)) if isinstance(value, tuple) else shlex.quote(str(value))}"
 
 
 @dataclass(frozen=True)
@@ -107,7 +114,7 @@ class Grid:
                 continue
             settings = {name: value for name, value in variant.items() if name != "steps"}
             for seed in range(seeds):
-                yield RunSpec(task, method, seed, what_differs(task, method, settings), variant.get("steps", study_steps(task)))
+                yield RunSpec(task, method, seed, what_differs(task, method, settings), variant.get("steps") or study_steps(task))
 
 
 def chosen(runs: Sequence[RunSpec], only: Sequence[str]) -> list[RunSpec]:

@@ -18,11 +18,11 @@ from iddm.envs.gridworld import ENV_ID
 from iddm.errors import UserError
 from iddm.studies.core import Config, Demos, Policy, config_of, finish, load_demos, record_demos, save_demos
 from iddm.studies.pool import in_parallel
-from iddm.studies.provenance import commit
 from iddm.theory.maze import CELLS
 from iddm.theory.mdp import Array
 from iddm.theory.toy import ExactMeasures, exact_measures, relabellings
 from iddm.utils.files import from_csv, records, to_csv, write_whole
+from iddm.utils.provenance import commit
 
 METHODS = ("gail", "gaifo", "iddm")
 CHOICES = (1, 2, 4, 11)

@@ -21,6 +21,7 @@ from iddm.rewards.expert import Expert, ExpertEnds, ExpertView
 from iddm.tasks import find_task
 
 LOG = logging.getLogger("iddm")
+CLEARLY_SHORTER = 0.9
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,10 @@ class DemosRecord:
     """Columns of the environment's observation that are compared."""
     column_mean: tuple[float, ...]
     column_std: tuple[float, ...]
+    num_ended: int = 0
+    """Episodes that ended by themselves."""
+    num_steps: float = 0.0
+    """Environment steps of an episode, on average."""
 
     def __post_init__(self) -> None:
         if not len(self.columns) == len(self.column_mean) == len(self.column_std) or min(self.columns, default=0) < 0:
@@ -77,9 +82,7 @@ def prepare_demonstrations(config: Config, shape: EnvShape, given: Demos | None)
     if config.needs_expert_actions and source.startswith("bundled: "):
         demos = with_expert_actions(demos, config.env)
     compared, demos, view = align_demos(demos, shape, config)
-    if shape.max_episode_steps is not None:
-        demos = replace(demos, terminated=ended_by_themselves(demos, shape.max_episode_steps, view.stride))
-    yardstick = Yardstick.of(demos, view, whole=config.demo_transitions is None)
+    demos = with_ends(demos, shape, view)
     learned = learned_from(demos, config)
     expert = expert_arrays(learned, shape, config, view)
     if view.plain and config.demo_transitions is None and shape.max_episode_steps is not None:
@@ -94,8 +97,26 @@ def prepare_demonstrations(config: Config, shape: EnvShape, given: Demos | None)
         columns=tuple(range(shape.obs_size)) if view.columns is None else view.columns,
         column_mean=tuple(rows.mean(axis=0).tolist()),
         column_std=tuple(rows.std(axis=0).tolist()),
+        num_ended=0 if demos.terminated is None else int(demos.terminated.sum()),
+        num_steps=float(demos.lengths.mean() * view.stride),
     )
-    return Demonstrations(config, compared, expert, record, view.agent_lags, yardstick)
+    return Demonstrations(config, compared, expert, record, view.agent_lags, make_yardstick(config, demos, view))
+
+
+def make_yardstick(config: Config, demos: Demos, view: View) -> Yardstick | None:
+    return Yardstick.of(demos, view, whole=config.demo_transitions is None)
+
+
+def find_yardstick(config: Config, shape: EnvShape, sha256: str) -> Yardstick | None:
+    """What the closeness of a run's policies is measured with; None where its demonstrations are no longer there, or too few."""
+    try:
+        _, demos = find_demos(config)
+        if (demos if config.needs_expert_actions else demos.states_only()).digest() != sha256:
+            return None
+        _, demos, view = align_demos(demos, shape, config)
+    except UserError:
+        return None
+    return make_yardstick(config, with_ends(demos, shape, view), view)
 
 
 def learned_from(demos: Demos, config: Config) -> Demos:
@@ -118,7 +139,7 @@ def complete_terms(config: Config, demos: Demos, shape: EnvShape) -> Config:
     whole = config.columns is None and config.window == 2 and stride == 1
     terms = {name: term.for_demos(end_early, whole) for name, term in config.terms.items()}
     if end_early and terms != dict(config.terms):
-        assumed = " (shorter than the time limit; the file does not say)" if demos.terminated is None else ""
+        assumed = " (by their length; the file does not say)" if demos.terminated is None else ""
         LOG.info(
             f"{ended.sum()} of {len(ended)} demonstrated episodes end by themselves{assumed}: the reward is the discriminator's "
             "logit, with absorbing states where ends are compared (--adversarial.reward-form, --adversarial.absorbing)."
@@ -126,14 +147,21 @@ def complete_terms(config: Config, demos: Demos, shape: EnvShape) -> Config:
     return replace(config, terms=terms)
 
 
-def ended_by_themselves(demos: Demos, limit: int, stride: Fraction = Fraction(1)) -> Bool[np.ndarray, " episodes"]:
-    """Which episodes ended in a terminal state; where the file does not say, those with less than 99 % of the time limit.
+def with_ends(demos: Demos, shape: EnvShape, view: View) -> Demos:
+    """The demonstrations with how each episode ended, where the environment has a time limit to tell it by."""
+    if shape.max_episode_steps is None:
+        return demos
+    return replace(demos, terminated=ended_by_themselves(demos, shape.max_episode_steps, view.stride))
 
-    Rows are `stride` steps apart: from the last one on, up to a stride more may have passed.
+
+def ended_by_themselves(demos: Demos, limit: int, stride: Fraction = Fraction(1)) -> Bool[np.ndarray, " episodes"]:
+    """Which episodes ended in a terminal state; where the file does not say, those clearly shorter than the time limit.
+
+    Others' recordings of whole episodes often lack a row or a few at the end. Rows are `stride` steps apart.
     """
     if demos.terminated is not None:
         return np.asarray(demos.terminated)
-    return (demos.lengths + 1) * float(stride) <= max(0.99 * limit, 1)
+    return demos.lengths * float(stride) < CLEARLY_SHORTER * limit
 
 
 def find_demos(config: Config, given: Demos | None = None) -> tuple[str, Demos]:

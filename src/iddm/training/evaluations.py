@@ -40,18 +40,19 @@ class Evaluations:
         return iteration * self._wanted // self._num_iterations > (iteration - 1) * self._wanted // self._num_iterations
 
     def evaluate(self, iteration: int, policy: Policy) -> Row:
-        """Return, length and closeness of a few episodes with the most likely actions."""
+        """Return, length, motion and closeness of a few episodes with the most likely actions."""
         rng = np.random.default_rng(SEED) if policy.uniform else None
         episodes = run_episodes(lambda obs: policy.predict(obs, rng), self._spec, EPISODES, SEED)
-        closeness = nan
-        if self._yardstick is not None:
-            closeness = self._yardstick.closeness([e.observations for e in episodes], [e.terminated for e in episodes])
-            policy.save(self._file(iteration))
-        return {
+        row = NOT_EVALUATED | {
             "evaluation_return": float(np.mean([e.rewards.sum() for e in episodes])),
             "evaluation_length": float(np.mean([len(e.rewards) for e in episodes])),
-            "closeness": closeness,
         }
+        if self._yardstick is not None:
+            observations = [e.observations for e in episodes]
+            row["evaluation_motion"] = self._yardstick.motion(observations)
+            row["closeness"] = self._yardstick.closeness(observations, [e.terminated for e in episodes])
+            policy.save(self._file(iteration))
+        return row
 
     def enough(self, row: Row) -> bool:
         """Whether the run may stop here: the policy is as close as demonstrations are to each other."""
@@ -66,14 +67,10 @@ class Evaluations:
         closest = max(close, key=lambda row: (row["closeness"], row["iteration"]))
         last.save(self._run.last_policy_path)
         write_whole(self._run.policy_path, self._file(int(closest["iteration"])).read_bytes())
-        shutil.rmtree(self._folder)
-
-    @property
-    def _folder(self) -> Path:
-        return self._run.path / "evaluated"
+        shutil.rmtree(self._run.evaluated_folder)
 
     def _file(self, iteration: int) -> Path:
-        return self._folder / f"iteration_{iteration:08d}.safetensors"
+        return self._run.evaluated_folder / f"iteration_{iteration:08d}.safetensors"
 
 
-NOT_EVALUATED: Row = {"evaluation_return": nan, "evaluation_length": nan, "closeness": nan}
+NOT_EVALUATED: Row = {"evaluation_return": nan, "evaluation_length": nan, "evaluation_motion": nan, "closeness": nan}

@@ -2,6 +2,7 @@
 
 config.json        every setting
 demos.json         where the demonstrations came from, their digest and their returns
+about.json         the version and commit of the code, and when the run began
 metrics.csv        one row per iteration
 checkpoints/       the last two, written whole, then renamed
 replay.f32         the replay buffer, where the learner has one
@@ -15,14 +16,17 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
+import numpy as np
 
 from iddm.config import Config
 from iddm.envs.spec import parse_kwargs
 from iddm.envs.stored import StoredEnv
 from iddm.errors import UserError
 from iddm.policy import Policy, load_policy
+from iddm.training.about import About
 from iddm.training.checkpoints import Checkpoints
 from iddm.training.demonstrations import DemosRecord
 from iddm.training.metrics_file import MetricsFile
@@ -30,12 +34,17 @@ from iddm.training.replay_file import ReplayFile
 from iddm.utils.files import is_leftover, write_whole
 from iddm.utils.locks import locked
 
+Record = TypeVar("Record")
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Run:
     """A run on disk."""
 
     path: Path
+
+    def __repr__(self) -> str:
+        return f"Run({self.path}, {'finished' if self.finished else 'not finished'})"
 
     @staticmethod
     @contextmanager
@@ -49,6 +58,7 @@ class Run:
             if demos is not None:
                 write_whole(run.path / "demos.json", msgspec.json.format(msgspec.json.encode(demos)))
             write_whole(run.path / "config.json", config.to_json())
+            write_whole(run.path / "about.json", msgspec.json.format(msgspec.json.encode(About.now())))
             yield run
 
     def _refuse_if_used(self) -> None:
@@ -67,7 +77,7 @@ class Run:
 
     def remove_leftovers(self) -> None:
         """Remove what a killed process had begun to write."""
-        for folder in (self.path, self.checkpoints.folder):
+        for folder in (self.path, self.checkpoints.folder, self.evaluated_folder):
             for path in filter(is_leftover, folder.glob(".*")):
                 path.unlink(missing_ok=True)
 
@@ -96,12 +106,20 @@ class Run:
     @cached_property
     def demos(self) -> DemosRecord | None:
         """What the run says of its demonstrations; None where its method needs none."""
-        if not (self.path / "demos.json").is_file():
+        return self._record("demos.json", DemosRecord, "the record of a run's demonstrations")
+
+    @cached_property
+    def about(self) -> About | None:
+        """What made the run, and when; None where an earlier version did."""
+        return self._record("about.json", About, "what made a run")
+
+    def _record(self, name: str, kind: type[Record], what: str) -> Record | None:
+        if not (self.path / name).is_file():
             return None
         try:
-            return msgspec.json.decode(self._read("demos.json"), type=DemosRecord)
+            return msgspec.json.decode(self._read(name), type=kind)
         except (msgspec.MsgspecError, RecursionError) as error:
-            raise UserError(f"{self.path / 'demos.json'}: not the record of a run's demonstrations ({error}).") from error
+            raise UserError(f"{self.path / name}: not {what} ({error}).") from error
 
     def _read(self, name: str) -> str:
         try:
@@ -112,6 +130,10 @@ class Run:
     @property
     def policy_path(self) -> Path:
         return self.path / "policy.safetensors"
+
+    @property
+    def evaluated_folder(self) -> Path:
+        return self.path / "evaluated"
 
     @property
     def last_policy_path(self) -> Path:
@@ -146,6 +168,19 @@ class Run:
     def metrics(self) -> list[dict[str, float]]:
         """The rows of metrics.csv; a missing number (no episode ended) is NaN."""
         return self.metrics_file.rows()
+
+    def table(self) -> dict[str, np.ndarray]:
+        """The columns of metrics.csv by name, for `pandas.DataFrame(run.table())` and the like."""
+        rows = self.metrics()
+        return {name: np.array([row[name] for row in rows]) for name in (rows[0] if rows else ())}
+
+    def curve(self, metric: str = "episode_return") -> tuple[np.ndarray, np.ndarray]:
+        """(steps, values) of a metric, for plotting; rows without a value (no episode ended) are left out."""
+        table = self.table()
+        if metric not in table:
+            raise UserError(f"{self.path}: there is no metric '{metric}'; there are {', '.join(table) or 'none yet'}.")
+        known = ~np.isnan(table[metric])
+        return table["steps"][known], table[metric][known]
 
     def locked(self) -> AbstractContextManager[None]:
         """Keep a second process from training in the same directory."""

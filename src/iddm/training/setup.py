@@ -1,6 +1,8 @@
 """A config with what it names, ready to learn: everything that can be wrong is checked here, before anything is written."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import jax
 import numpy as np
@@ -16,7 +18,8 @@ from iddm.nets import GaussianPolicy, Normaliser, SquashedGaussianPolicy
 from iddm.nets import Policy as PolicyNet
 from iddm.policy import Policy, uniform_policy
 from iddm.rewards.expert import Expert
-from iddm.training.demonstrations import Demonstrations, DemosRecord, prepare_demonstrations
+from iddm.training.demonstrations import Demonstrations, DemosRecord, find_yardstick, prepare_demonstrations
+from iddm.training.run_dir import Run
 from iddm.utils.extras import need
 
 
@@ -105,3 +108,10 @@ class Setup:
             "steps": self.config.steps if unit == "steps" else 0,
             "seed": self.config.seed,
         }
+
+
+def yardstick_of(run: Run, make: str | MakeEnv | None = None, env_kwargs: Mapping[str, Any] | None = None) -> Yardstick | None:
+    """What the closeness of a run's policies is measured with; None where its demonstrations are no longer there, or too few."""
+    if run.demos is None:
+        return None
+    return find_yardstick(run.config, shape_of(run.stored_env.own(make, env_kwargs)), run.demos.sha256)

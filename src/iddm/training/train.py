@@ -1,8 +1,8 @@
 """Begin, continue or complete a run."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from iddm.config import Config, configure, default_config
 from iddm.demos import Demos
 from iddm.envs.spec import MakeEnv, parse_kwargs, resolve
 from iddm.errors import UserError
+from iddm.training.display import TrainingDisplay
 from iddm.training.loop import OnIteration, OnRow, learn
 from iddm.training.run_dir import Run
 from iddm.training.setup import Setup
@@ -31,11 +32,16 @@ def train(
     learner: str | None = None,
     on_row: OnRow | None = None,
     on_iteration: OnIteration | None = None,
+    progress: bool = False,
     **settings: Any,
 ) -> Run:
     """Learn a policy in `env` from `demos` (a file, `Demos`, or None for the bundled ones); returns the finished run.
 
+    `progress` shows the display of the command line. `on_row(row)` is called with each row of metrics,
+    `on_iteration(row, policy)` also with a function that gives the policy as it is then.
+
     `learner` is the method's own unless given: "sac" learns off-policy, from fewer environment steps.
+
     `settings` are the fields of `Config` ("steps", "seed", …), of the method's learner ("hidden", …), and of its terms, as in
     `mi={"weight": 0.01}`.
     """
@@ -44,7 +50,21 @@ def train(
     given = demos if isinstance(demos, Demos) else None
     if demos is not None and given is None:
         config = dataclasses.replace(config, demos=str(demos))
-    return start(config, out, lambda setup: nullcontext(on_row), given, env if callable(env) else None, on_iteration)
+    show = _displayed(TrainingDisplay(f"{method} on {name}", *config.length), on_row) if progress else nullcontext(on_row)
+    return start(config, out, lambda setup: show, given, env if callable(env) else None, on_iteration)
+
+
+@contextmanager
+def _displayed(display: TrainingDisplay, on_row: OnRow | None) -> Iterator[OnRow]:
+    """What shows each row, and calls `on_row` too."""
+
+    def both(row: dict[str, float]) -> None:
+        display(row)
+        if on_row is not None:
+            on_row(row)
+
+    with display:
+        yield both
 
 
 def start(

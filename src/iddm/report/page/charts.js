@@ -2,12 +2,16 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const SVG = "http://www.w3.org/2000/svg";
 const KNOWN = ["iddm", "gaifo", "gail", "gaifo-s", "bco", "deepmimic", "bc", "none"];
-const colour = (key) => `var(--m-${KNOWN.includes(key) ? key : "other"})`;
 const named = new Map(data.methods.map((method) => [method.key, method]));
+// Other methods take the colours of those that are not here.
+const FREE = KNOWN.filter((key) => !named.has(key));
+const others = [...named.keys()].filter((key) => !KNOWN.includes(key));
+const colour = (key) => `var(--m-${KNOWN.includes(key) ? key : FREE[others.indexOf(key) % FREE.length] ?? "other"})`;
 // A line is a method's, or one of several values of a setting, which have shades of one colour.
 const colourOf = (line) => (line.shade === undefined ? colour(line.method) : `var(--shade-${line.shade})`);
 const nameOf = (line) => named.get(line.method)?.name ?? line.method;
-const number = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 1 });
+const large = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 1 });
+const number = { format: (value) => (Math.abs(value) < 10 ? `${+value.toPrecision(3)}` : large.format(value)) };
 const state = { hidden: new Set(), seeds: false };
 
 function make(tag, attributes, parent, text) {

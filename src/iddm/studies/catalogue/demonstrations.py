@@ -4,10 +4,10 @@ from itertools import groupby
 from math import isfinite
 from typing import Any
 
+from iddm.report.charts import chart, mean_and_range
 from iddm.report.table import Table
-from iddm.studies.catalogue.light import LIGHT, LIGHTLY
+from iddm.studies.catalogue.light import LIGHT, LIGHTLY, titled
 from iddm.studies.core import Settings
-from iddm.studies.report.charts import chart, mean_and_range
 from iddm.studies.report.formatting import NOTHING, percent
 from iddm.studies.report.tables import INTERVAL, by_variant
 from iddm.studies.spec import SIX, UNTRAINED, Grid
@@ -55,7 +55,7 @@ def charts(known: StudyResults) -> list[dict[str, Any]]:
         amounts = list(dict.fromkeys(map(amount, cells)))
         by_method = groupby(sorted(cells, key=lambda cell: cell.spec.method), key=lambda cell: cell.spec.method)
         lines = [_over_amounts(method, known, list(some), amounts) for method, some in by_method]
-        made += chart(task, lines, marks, ticks=amounts)
+        made += chart(titled(task, cells), lines, marks, ticks=amounts)
     return made
 
 
@@ -97,7 +97,8 @@ DEMOS = Study(
     sections=(
         Section(
             (ShowChart(charts), ShowTable("demos", scores, fold="the numbers")),
-            words="Normalised score over the number of demonstrations: mean over seeds, with their range as a band.",
+            words="Normalised score over the number of demonstrations: mean over seeds, with their range as a band. "
+            f"Lighter runs are {LIGHTLY}.",
         ),
     ),
 )

@@ -1,8 +1,16 @@
 """Lighter runs, for studies of many runs on the larger tasks."""
 
 from iddm.studies.core import Settings
+from iddm.studies.spec import study_steps
+from iddm.studies.study_results import Cell
 
 LIGHT: Settings = {"steps": 500_000, "hidden": (64, 64), "adversarial.hidden": (128, 128)}
 """Half the steps with the networks of `make run`: about a sixth of the time."""
 
 LIGHTLY = f"with {LIGHT['steps']:,} steps and networks of {LIGHT['hidden']}, discriminator {LIGHT['adversarial.hidden']}"
+
+
+def titled(task: str, cells: list[Cell]) -> str:
+    """A chart's title, which says where its runs are lighter than those of the task's other studies."""
+    light = any(cell.spec.steps < study_steps(task) for cell in cells)
+    return f"{task}, lighter runs" if light else task

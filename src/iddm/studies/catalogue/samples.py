@@ -1,43 +1,115 @@
 """How much experience each method needs, from one episode and from ten."""
 
+from math import inf, isfinite
+from statistics import median
+from typing import Any
+
+from iddm.report.charts import Points, chart, line
 from iddm.report.table import Table
 from iddm.studies.catalogue.demonstrations import amount
-from iddm.studies.core import Settings
-from iddm.studies.report.formatting import returns
+from iddm.studies.report.formatting import name_of, returns
 from iddm.studies.report.tables import OVER_SEEDS, by_variant
-from iddm.studies.spec import UNTRAINED, Grid
-from iddm.studies.study import Section, ShowTable, Study
+from iddm.studies.results import Outcome
+from iddm.studies.spec import EXPERT, UNTRAINED, Grid
+from iddm.studies.study import Section, ShowChart, ShowTable, Study
 from iddm.studies.study_results import Cell, StudyResults
 
-TASKS = ("HalfCheetah", "Hopper", "Ant")
-"""Walker2d joins them once an expert is bundled."""
+STEPS = {"HalfCheetah": 100_000, "Hopper": 200_000, "Ant": 400_000}
+"""Off-policy; on-policy, the steps of the other studies."""
+EVALUATIONS = 50
+SHARES = (80, 90, 95)
+"""Percent of the expert's return whose first evaluation is looked for."""
+OFF_POLICY = "sac"
 
-LEARNERS = ("ppo",)
-"""Of the adversarial methods; the first is the default."""
+
+def learner(cell: Cell) -> str:
+    return f"{cell.spec.config.learner.name}, {amount(cell)}"
 
 
 def last_policy(known: StudyResults) -> Table:
     """The last policy's return by learner and number of episodes."""
-
-    def variant(cell: Cell) -> str:
-        return f"{dict(cell.spec.settings).get('learner', LEARNERS[0])}, {amount(cell)}"
-
-    return by_variant(known, "learner, demonstrations", variant, returns, f"Return of the last policy. {OVER_SEEDS}")
+    return by_variant(known, "learner, demonstrations", learner, returns, f"Return of the last policy. {OVER_SEEDS}")
 
 
-def _variants(learners: tuple[str, ...]) -> tuple[Settings, ...]:
-    chosen = ({} if learner == LEARNERS[0] else {"learner": learner} for learner in learners)
-    return tuple({**learner, **episodes} for learner in chosen for episodes in ({"demo_episodes": 1}, {}))  # {}: all ten
+def reached(outcome: Outcome, goal: float) -> tuple[float, float]:
+    """Steps and seconds of the first evaluation at this return; infinite where there is none."""
+    seconds = outcome.about.get("evaluated_at", [])
+    found = [(row.steps, at) for row, at in zip(outcome.evaluations, seconds, strict=False) if row.evaluation_return >= goal]
+    return found[0] if found else (inf, inf)
+
+
+def expert_return(known: StudyResults, task: str) -> float | None:
+    cell = known.find(task, EXPERT)
+    return None if cell is None else cell.spread.mean
+
+
+def evaluated_cells(known: StudyResults) -> list[Cell]:
+    return [cell for cell in known.cells if all(outcome.evaluations for outcome in cell.outcomes)]
+
+
+def until(known: StudyResults) -> Table:
+    """Environment steps (and seconds) until the first evaluation at a share of the expert's return."""
+    rows = []
+    for cell in evaluated_cells(known):
+        expert = expert_return(known, cell.spec.task)
+        if expert is None or cell.spec.method in UNTRAINED:
+            continue
+        goals = [[reached(outcome, share / 100 * expert) for outcome in cell.outcomes] for share in SHARES]
+        rows.append((cell.spec.task, learner(cell), name_of(cell.spec.method), *map(_middle, goals), str(len(cell.outcomes))))
+    caption = (
+        "Thousands of environment steps until the first evaluation (four episodes, most likely actions) at a share of the "
+        "expert's return, and seconds of training on one core: median over seeds; never, where the median seed did not arrive."
+    )
+    return Table(
+        ("task", "learner, demonstrations", "method", *(f"{share} %" for share in SHARES), "seeds"), tuple(rows), 3, caption
+    )
+
+
+def _middle(found: list[tuple[float, float]]) -> str:
+    steps, seconds = (median(values) for values in zip(*found, strict=True))
+    return f"{steps / 1000:,.0f} ({seconds:,.0f} s)" if isfinite(steps) else "never"
+
+
+def charts(known: StudyResults) -> list[dict[str, Any]]:
+    """Per task, the evaluations' returns over steps and over seconds, a line per method and learner."""
+    made = []
+    for task in known.tasks:
+        cells = [cell for cell in evaluated_cells(known) if cell.spec.task == task and cell.spec.method not in UNTRAINED]
+        expert = expert_return(known, task)
+        marks = [] if expert is None else [{"label": "expert", "value": round(expert, 1)}]
+        for unit in ("steps", "seconds"):
+            lines = [line(f"{name_of(c.spec.method)}, {learner(c)}", [_points(o, unit) for o in c.outcomes]) for c in cells]
+            made += chart(f"{task}, over {unit}", lines, marks)
+    return made
+
+
+def _points(outcome: Outcome, unit: str) -> Points:
+    x = [row.steps for row in outcome.evaluations] if unit == "steps" else outcome.about.get("evaluated_at", [])
+    return [(at, row.evaluation_return) for at, row in zip(x, outcome.evaluations, strict=False)]
+
+
+def _grids(task: str) -> tuple[Grid, ...]:
+    off_policy = {"learner": OFF_POLICY, "steps": STEPS[task], "evaluations": EVALUATIONS}
+    one, ten = {"demo_episodes": 1}, {}
+    return (
+        Grid((task,), UNTRAINED),
+        Grid((task,), ("gaifo", "iddm"), tuple({**how, **which} for how in (off_policy, {}) for which in (one, ten))),
+        Grid((task,), ("bco",), (one, ten)),
+    )
 
 
 SAMPLES = Study(
     "samples",
     "How much experience each method needs, from one episode and from ten",
-    (
-        Grid(TASKS, UNTRAINED),
-        Grid(TASKS, ("gaifo", "iddm"), _variants(LEARNERS)),
-        Grid(TASKS, ("bco",), _variants(LEARNERS[:1])),
+    tuple(grid for task in STEPS for grid in _grids(task)),
+    seeds=5,
+    sections=(
+        Section(
+            (
+                ShowTable("samples-until", until),
+                ShowTable("samples", last_policy),
+                ShowChart(charts, by_method=False),
+            )
+        ),
     ),
-    seeds=3,
-    sections=(Section((ShowTable("samples", last_policy),)),),
 )

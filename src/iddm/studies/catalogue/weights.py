@@ -2,12 +2,13 @@
 
 from typing import Any
 
+from iddm.report.charts import chart
 from iddm.report.markup import Markup
 from iddm.report.table import Table
 from iddm.studies import paper
-from iddm.studies.catalogue.light import LIGHT, LIGHTLY
+from iddm.studies.catalogue.light import LIGHT, LIGHTLY, titled
 from iddm.studies.core import Settings
-from iddm.studies.report.charts import chart, learning_curve
+from iddm.studies.report.charts import learning_curve
 from iddm.studies.report.formatting import NOTHING, below_ours, interval, lines, number, published, returns
 from iddm.studies.report.tables import INTERVAL, OVER_SEEDS
 from iddm.studies.spec import Grid
@@ -40,7 +41,7 @@ def curves(known: StudyResults) -> list[dict[str, Any]]:
     for shade, cell in enumerate(sorted(known.cells, key=lambda cell: weights_of(cell)[varied])):
         if found := learning_curve(f"λ{'ₚₛ'[varied]} {weights_of(cell)[varied]:g}", cell):
             drawn.append({**found, "shade": shade})
-    return chart(known.tasks[0], drawn)
+    return chart(titled(known.tasks[0], list(known.cells)), drawn)
 
 
 def grid(known: StudyResults) -> Table:
@@ -58,7 +59,7 @@ def grid(known: StudyResults) -> Table:
 
 
 def heat_map(known: StudyResults) -> str:
-    """Returns by λ_p (down) and λ_s (across), the higher the stronger the colour."""
+    """Returns by λ_p (down) and λ_s (across), the higher the stronger the colour, with the scale of the colours."""
     found = {weights_of(cell): cell.spread.mean for cell in known.cells}
     low, high = min(found.values()), max(found.values())
     head = "".join(f'<th scope="col">{s:g}</th>' for s in LAMBDAS_S)
@@ -73,9 +74,10 @@ def heat_map(known: StudyResults) -> str:
             strong = ' class="strong"' if strength > 0.5 else ""
             cells += f'<td{strong} style="--heat:{100 * strength:.0f}%">{number(found[pair])}</td>'
         rows += f'<tr><th scope="row">{p:g}</th>{cells}</tr>'
-    caption = "<caption>return by λ<sub>p</sub> (down) and λ<sub>s</sub> (across), HalfCheetah</caption>"
+    caption = "<caption>return by λ<sub>p</sub> (down) and λ<sub>s</sub> (across), HalfCheetah, lighter runs</caption>"
     table = f'<table class="heat">{caption}<thead><tr><td></td>{head}</tr></thead><tbody>{rows}</tbody></table>'
-    return Markup(f'<div class="scroll" tabindex="0" role="region" aria-label="heat map">{table}</div>')
+    scale = f'<p class="heat-scale"><span>{number(low)}</span><i></i><span>{number(high)}</span></p>'
+    return Markup(f'<div class="scroll" tabindex="0" role="region" aria-label="heat map">{table}{scale}</div>')
 
 
 def _weights(lambda_p: float, lambda_s: float) -> Settings:
@@ -87,7 +89,9 @@ def _pairs(pairs: list[tuple[float, float]]) -> tuple[Grid, ...]:
 
 
 def _section(name: str) -> tuple[Section, ...]:
-    words = "Curve: the training episodes, with the policy's own noise. Table: the final policy, most likely action."
+    words = (
+        f"Runs {LIGHTLY}. Curve: the training episodes, with the policy's own noise. Table: the final policy, most likely action."
+    )
     return (Section((ShowChart(curves, by_method=False), ShowTable(name, by_weights)), words=words, half=True),)
 
 
