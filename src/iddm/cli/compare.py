@@ -6,6 +6,7 @@ from pathlib import Path
 import tyro
 
 from iddm.cli.console import OUT
+from iddm.cli.flags import parse_flags
 from iddm.errors import UserError
 
 
@@ -25,7 +26,7 @@ class _Compare:
 
 def compare_command(args: list[str]) -> None:
     """Compare runs: a table, learning curves with intervals over seeds (SVG, PDF), and the numbers (CSV)."""
-    given = tyro.cli(_Compare, args=args, prog="iddm compare")
+    given = parse_flags(_Compare, args, "iddm compare")
     if not given.runs:
         raise UserError("Name the runs to compare: iddm compare runs/a runs/b.")
     from iddm.studies.report.comparison import compare_runs

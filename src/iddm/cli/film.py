@@ -6,6 +6,7 @@ from pathlib import Path
 import tyro
 
 from iddm.cli.console import OUT
+from iddm.cli.flags import parse_flags
 from iddm.cli.given_env import given_kwargs
 from iddm.cli.policies import find_policy
 
@@ -34,7 +35,7 @@ class _Film:
 
 def film_command(args: list[str]) -> None:
     """Film a policy, beside the expert that it imitated where that is known."""
-    given = tyro.cli(_Film, args=args, prog="iddm film")
+    given = parse_flags(_Film, args, "iddm film")
     from iddm.evaluation import EVALUATION_SEED, env_of
     from iddm.report.film import check_kind, film_run, side_by_side
     from iddm.report.pictures import Camera, policy_shots
