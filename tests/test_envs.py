@@ -157,6 +157,12 @@ def test_a_function_is_found_in_the_current_directory_where_the_command_itself_d
     assert spec.make() == 7
 
 
+def test_a_functions_own_time_limit_is_known() -> None:
+    assert shape_of(resolve(lambda: gym.wrappers.TimeLimit(make_dict_env(), 9))).max_episode_steps == 9
+    assert shape_of(resolve(make_dict_env)).max_episode_steps is None
+    assert shape_of(resolve(lambda: gym.make("CartPole-v1"))).max_episode_steps == 500
+
+
 def test_envpool_is_refused_where_it_does_not_have_the_task() -> None:
     with pytest.raises(UserError, match="use --backend gymnasium"):
         choose_backend(resolve(make_dict_env), "envpool")

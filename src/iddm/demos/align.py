@@ -143,15 +143,20 @@ def choose_columns(
     if demo_columns is not None:
         demos = take_columns(demos, parse_columns(demo_columns, demos.obs_size, demos.columns, where))
     whole = demos.obs_size == env.obs_size
-    if columns is None:
-        return by_name(demos, env.columns) or demos, None
-    own = whole and not any(part.strip() in env.columns for part in columns.split(","))
-    chosen = parse_columns(columns, env.obs_size, demos.columns if own else env.columns, env.env_id)
-    if named := by_name(demos, [env.columns[i] for i in chosen] if env.columns else ()):
+    own = whole and columns is not None and not any(part.strip() in env.columns for part in columns.split(","))
+    names = demos.columns if own else env.columns
+    chosen = None if columns is None else parse_columns(columns, env.obs_size, names, env.env_id)
+    compared = [env.columns[i] for i in chosen or range(env.obs_size)] if env.columns else []
+    if named := by_name(demos, compared):
         return named, chosen
-    if whole:
-        return take_columns(demos, chosen), chosen
-    if demos.obs_size == len(chosen):
+    if whole and chosen is not None:
+        demos = take_columns(demos, chosen)
+    for theirs, ours in zip(demos.columns, compared, strict=False):
+        if theirs != ours and theirs in env.columns and demos.obs_size == len(compared):
+            raise UserError(
+                f"{where}: column '{theirs}' would be compared with '{ours}' of {env.env_id}; give --columns in the file's order."
+            )
+    if chosen is None or demos.obs_size == len(chosen):
         return demos, chosen
     raise UserError(
         f"{where}: there are {demos.obs_size} columns; with --columns {columns} there must be those {len(chosen)} in that order, "

@@ -142,9 +142,19 @@ def shape_of(spec: EnvSpec) -> EnvShape:
         assert env.observation_space.shape is not None
         obs_size = int(env.observation_space.shape[0])
         actions = action_space_of(env.action_space, spec.id)
-        return EnvShape(spec.id, obs_size, actions, spec.max_episode_steps, names_of(env, obs_size), _step_seconds(env))
+        limit = spec.max_episode_steps or _time_limit(env)
+        return EnvShape(spec.id, obs_size, actions, limit, names_of(env, obs_size), _step_seconds(env))
     finally:
         env.close()
+
+
+def _time_limit(env: Any) -> int | None:
+    """The time limit that a function puts on the environment that it makes."""
+    while isinstance(env, gym.Wrapper):
+        if isinstance(env, TimeLimit):
+            return int(env._max_episode_steps)
+        env = env.env
+    return None
 
 
 def _step_seconds(env: gym.Env) -> float | None:
