@@ -49,6 +49,8 @@ class Config:
     """Environment steps between two rows of the demonstrations: 2 at half the rate, 1/2 at twice the rate, 5/3."""
     window: int = 2
     """Number of states that the discriminator compares at once, a stride apart."""
+    init: str | None = None
+    """Policy to start from: a policy file or the directory of a run (bco first, say), with networks of the same size."""
     steps: int = 1_000_000
     """Environment steps to train for (bco: over all rounds; bc takes none)."""
     seed: int = 0

@@ -21,7 +21,7 @@ def train_command(args: list[str]) -> int:
 
         given = parse_flags(_Resume, args, "iddm train")
         run = Run.open(given.resume)
-        return learn(run.config, run, given.env, given_kwargs(given.env_kwargs))
+        return learn(run.config, run, given.env, given_kwargs(given.env_kwargs), given.steps)
     return learn(*train_flags(args))
 
 
@@ -29,13 +29,17 @@ def train_command(args: list[str]) -> int:
 class _Resume:
     resume: Path
     """Directory of the run to continue."""
+    steps: int | None = None
+    """Go on to this many environment steps, also where the run was finished."""
     env: str | None = None
     """The run's own environment again, where it is module:function: a file cannot name code."""
     env_kwargs: str | None = None
     """The options of that environment again, as a JSON object."""
 
 
-def learn(config: Any, where: Any, env: str | None = None, env_kwargs: dict[str, Any] | None = None) -> int:
+def learn(
+    config: Any, where: Any, env: str | None = None, env_kwargs: dict[str, Any] | None = None, steps: int | None = None
+) -> int:
     """Train with a display, in a new directory or on from a run's checkpoint, in the environment that is said again."""
     from iddm.training.display import TrainingDisplay
     from iddm.training.loop import Interrupted
@@ -45,11 +49,11 @@ def learn(config: Any, where: Any, env: str | None = None, env_kwargs: dict[str,
     def show(setup: Any) -> TrainingDisplay:
         if not isinstance(where, Run):
             _warn_of_demos(setup)
-        return TrainingDisplay(f"{config.method} on {config.env}", *config.length, beside=_compared_with(setup))
+        return TrainingDisplay(f"{config.method} on {config.env}", *setup.config.length, beside=_compared_with(setup))
 
     try:
         known = isinstance(where, Run)
-        run = resume(where.path, show, make=env, env_kwargs=env_kwargs) if known else start(config, where, show)
+        run = resume(where.path, show, make=env, env_kwargs=env_kwargs, steps=steps) if known else start(config, where, show)
     except Interrupted as stopped:
         OUT.print(" ".join([str(stopped), *said_again(config)]), highlight=False)
         return 130

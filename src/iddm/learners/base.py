@@ -11,6 +11,7 @@ from jaxtyping import Array, PRNGKeyArray, PyTree
 
 from iddm.envs.rollout import Rollout
 from iddm.envs.spaces import ActionSpace
+from iddm.errors import UserError
 from iddm.learners.replay_buffer import ReplayBuffer
 from iddm.nets import Normaliser, Policy
 from iddm.rewards import Term
@@ -57,6 +58,15 @@ class Schedule:
         return (iterations * self.rollout_length + more) * self.num_envs
 
 
+class KnownPolicy(NamedTuple):
+    """A policy to start from: its layers, and the scale of its observations."""
+
+    weights: tuple[np.ndarray, ...]
+    biases: tuple[np.ndarray, ...]
+    mean: np.ndarray
+    std: np.ndarray
+
+
 class Progress(NamedTuple):
     """Where in the run an iteration is; traced, so that one compiled program serves all iterations."""
 
@@ -94,6 +104,10 @@ class Learner(Protocol):
     def init(self, problem: Problem, expert: Expert | None, key: PRNGKeyArray) -> PyTree:
         """The state before the first iteration."""
         ...
+
+    def start_from(self, state: PyTree, policy: KnownPolicy) -> PyTree:
+        """The state whose policy is the one given, with the learner's own exploration."""
+        raise UserError(f"The learner {self.name} cannot start from a policy (--init); use --learner ppo.")
 
     def actor(self, state: PyTree, iteration: int) -> tuple[Policy, Normaliser] | None:
         """The policy that samples the iteration's actions; None for uniformly random actions."""

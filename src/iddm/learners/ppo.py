@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from iddm.envs.rollout import Rollout
 from iddm.errors import UserError
-from iddm.learners.base import Learner, Metrics, Problem, Progress, Schedule, all_finite
+from iddm.learners.base import KnownPolicy, Learner, Metrics, Problem, Progress, Schedule, all_finite
 from iddm.learners.ppo_loss import PPOBatch, gae, optimiser, ppo_epochs
 from iddm.nets import MLP, CategoricalPolicy, GaussianPolicy, Normaliser, Policy, ValueFunction, make_policy
 from iddm.rewards.expert import Expert, ExpertSampler
@@ -21,6 +21,8 @@ from iddm.utils.settings import BATCH, COUNT, DISCOUNT, RATE, SHARE, WEIGHT, WID
 ROLLOUT = Range(1, 10_000_000, whole=True)
 """Rows of a rollout, which must fit into memory."""
 LOG_STD = Range(-20, 5)
+ROWS_BEHIND_A_POLICY = 10_000
+"""How much the scale of a policy that is started from counts, in observations."""
 
 
 class PPOState(eqx.Module):
@@ -93,6 +95,17 @@ class PPO(Learner):
         opt_state = optimiser(self.max_grad_norm).init(eqx.filter((policy, value.net), eqx.is_array))
         normaliser = Normaliser.start(obs_size, *((None, None) if expert is None else (expert.rows, expert.view.columns)))
         return PPOState(policy, value, opt_state, normaliser, terms)
+
+    def start_from(self, state: PPOState, policy: KnownPolicy) -> PPOState:
+        net = state.policy.net
+        if [w.shape for w in net.weights] != [w.shape for w in policy.weights]:
+            hidden = " ".join(str(len(bias)) for bias in policy.biases[:-1])
+            raise UserError(f"The policy to start from has other layers; give it its own size with --hidden {hidden}.")
+        layers = (list(map(jnp.asarray, policy.weights)), list(map(jnp.asarray, policy.biases)))
+        state = eqx.tree_at(lambda s: (s.policy.net.weights, s.policy.net.biases), state, layers)
+        scale = state.normaliser.with_agent(policy.mean, policy.std**2)
+        scale = eqx.tree_at(lambda n: n.count, scale, jnp.asarray(float(ROWS_BEHIND_A_POLICY)))
+        return eqx.tree_at(lambda s: s.normaliser, state, scale)
 
     def actor(self, state: PPOState, iteration: int) -> tuple[Policy, Normaliser]:
         return state.policy, state.normaliser

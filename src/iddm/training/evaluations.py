@@ -5,15 +5,14 @@ The environment's reward is only reported. The policy that is kept is the one cl
 
 import shutil
 from dataclasses import replace
-from math import isnan, nan
-from pathlib import Path
+from math import nan
 
 import numpy as np
 
 from iddm.evaluation import run_episodes
 from iddm.policy import Policy
 from iddm.training.metrics_file import Row
-from iddm.training.run_dir import Run
+from iddm.training.run_dir import Run, closest_evaluation
 from iddm.training.setup import Setup
 from iddm.utils.files import write_whole
 
@@ -51,7 +50,7 @@ class Evaluations:
             observations = [e.observations for e in episodes]
             row["evaluation_motion"] = self._yardstick.motion(observations)
             row["closeness"] = self._yardstick.closeness(observations, [e.terminated for e in episodes])
-            policy.save(self._file(iteration))
+            policy.save(self._run.evaluated_policy(iteration))
         return row
 
     def enough(self, row: Row) -> bool:
@@ -60,17 +59,13 @@ class Evaluations:
 
     def finish(self, last: Policy) -> None:
         """Leave the last policy and the one to keep."""
-        close = [row for row in self._run.metrics() if not isnan(row.get("closeness", nan))]
-        if not close:
+        closest = closest_evaluation(self._run.metrics())
+        if closest is None:
             last.save(self._run.policy_path)
             return
-        closest = max(close, key=lambda row: (row["closeness"], row["iteration"]))
         last.save(self._run.last_policy_path)
-        write_whole(self._run.policy_path, self._file(int(closest["iteration"])).read_bytes())
+        write_whole(self._run.policy_path, self._run.evaluated_policy(closest).read_bytes())
         shutil.rmtree(self._run.evaluated_folder)
-
-    def _file(self, iteration: int) -> Path:
-        return self._run.evaluated_folder / f"iteration_{iteration:08d}.safetensors"
 
 
 NOT_EVALUATED: Row = {"evaluation_return": nan, "evaluation_length": nan, "evaluation_motion": nan, "closeness": nan}

@@ -88,7 +88,7 @@ def learn(
     """Iterate to the end, from the start or from a checkpoint, and leave the policy."""
     keep_compiled_code()
     config, schedule = setup.config, setup.config.schedule
-    state = config.learner.init(setup.problem, setup.expert, key_for(config.seed, Use.INIT))
+    state = setup.initial_state()
     buffer = config.learner.buffer(setup.problem, setup.expert)
     at = checkpoint or Checkpoint(0, {})
     first, replay = at.iteration, at.replay
@@ -118,6 +118,7 @@ def learn(
     rows = run.metrics_file.keep_until(first)
     began = time.perf_counter() - (rows[-1]["seconds"] if rows else 0.0)
     with stop_on_interrupt() as interrupted, run.event_files(config.tensorboard) as add_events:
+        done = first
         for iteration in range(first, schedule.num_iterations):
             if iteration % save_every == 0 and iteration != first:
                 save(iteration)
@@ -141,11 +142,12 @@ def learn(
                 raise Interrupted(
                     f"Stopped at {unit[:-1]} {row[unit]:.0f}. Continue with: iddm train --resume {quote(str(run.path))}"
                 )
+            done = iteration + 1
             if evaluations.enough(row):
                 break
+    save(done)
     if environments is not None:
         environments.close()
-    check_before_saving(to_arrays(state), run)
     evaluations.finish(policy())
 
 

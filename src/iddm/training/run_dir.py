@@ -11,10 +11,12 @@ last_policy.safetensors  the policy at the end
 policy.safetensors the policy to use: of those evaluated, the closest to held-out demonstrations; else the last
 """
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from math import isnan, nan
 from pathlib import Path
 from typing import TypeVar
 
@@ -75,6 +77,17 @@ class Run:
         except UserError:
             return False
 
+    def reopened(self, config: Config) -> "Run":
+        """Unfinished again, with another config; the policy that was kept stays among those to choose from."""
+        closest = closest_evaluation(self.metrics())
+        if self.finished and closest is not None:
+            self.evaluated_folder.mkdir(exist_ok=True)
+            os.replace(self.policy_path, self.evaluated_policy(closest))
+        self.policy_path.unlink(missing_ok=True)
+        self.last_policy_path.unlink(missing_ok=True)
+        write_whole(self.path / "config.json", config.to_json())
+        return Run(self.path)
+
     def remove_leftovers(self) -> None:
         """Remove what a killed process had begun to write."""
         for folder in (self.path, self.checkpoints.folder, self.evaluated_folder):
@@ -134,6 +147,9 @@ class Run:
     @property
     def evaluated_folder(self) -> Path:
         return self.path / "evaluated"
+
+    def evaluated_policy(self, iteration: int) -> Path:
+        return self.evaluated_folder / f"iteration_{iteration:08d}.safetensors"
 
     @property
     def last_policy_path(self) -> Path:
@@ -213,3 +229,9 @@ class Run:
                         writer.add_scalar(name, value, int(row["steps"]))
 
             yield add
+
+
+def closest_evaluation(rows: list[dict[str, float]]) -> int | None:
+    """The iteration whose policy was closest to held-out demonstrations, the later of equals; None where none was measured."""
+    close = [row for row in rows if not isnan(row.get("closeness", nan))]
+    return int(max(close, key=lambda row: (row["closeness"], row["iteration"]))["iteration"]) if close else None

@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jaxtyping import PyTree
 
 from iddm.closeness import Yardstick
 from iddm.config import Config
@@ -14,13 +15,15 @@ from iddm.envs.spec import EnvShape, EnvSpec, MakeEnv, parse_kwargs, resolve, sh
 from iddm.envs.vector import choose_backend, make_vector
 from iddm.errors import UserError
 from iddm.learners import Problem
+from iddm.learners.base import KnownPolicy
 from iddm.nets import GaussianPolicy, Normaliser, SquashedGaussianPolicy
 from iddm.nets import Policy as PolicyNet
-from iddm.policy import Policy, uniform_policy
+from iddm.policy import Policy, load_policy, uniform_policy
 from iddm.rewards.expert import Expert
 from iddm.training.demonstrations import Demonstrations, DemosRecord, find_yardstick, prepare_demonstrations
 from iddm.training.run_dir import Run
 from iddm.utils.extras import need
+from iddm.utils.keys import Use, key_for
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ class Setup:
         demonstrations = prepare_demonstrations(config, shape, demos) if config.needs_demos else None
         setup = Setup(demonstrations.config if demonstrations else config, spec, shape, demonstrations)
         config.learner.check_problem(setup.problem)
+        setup.initial_policy()  # fail early where there is none, or none that the learner can start from
         if config.until == "closeness" and (setup.yardstick is None or not config.evaluations):
             raise UserError("--until closeness needs evaluations, and demonstrations of which a part can be held out.")
         if setup.reference is not None:  # fail early where the simulator cannot be put into demonstrated states
@@ -74,6 +78,23 @@ class Setup:
         """The episode whose states episodes start in, where a term wants that."""
         wanted = any(term.starts_from_demos for term in self.config.terms.values())
         return np.asarray(self.expert.reference) if wanted and self.expert is not None else None
+
+    def initial_policy(self) -> KnownPolicy | None:
+        """The policy that the run starts from, where the user names one."""
+        if self.config.init is None:
+            return None
+        policy, space = load_policy(self.config.init), self.shape.action_space
+        if policy.obs_size != self.shape.obs_size or policy.action_space != space or policy.squashed or policy.uniform:
+            raise UserError(
+                f"--init {self.config.init}: not a policy that can act in {self.spec.id} and that ppo can start from."
+            )
+        return KnownPolicy(policy.weights, policy.biases, policy.mean, policy.std)
+
+    def initial_state(self) -> PyTree:
+        """What the learner starts from."""
+        config = self.config
+        state, known = config.learner.init(self.problem, self.expert, key_for(config.seed, Use.INIT)), self.initial_policy()
+        return state if known is None else config.learner.start_from(state, known)
 
     def saved_policy(self, learned: tuple[PolicyNet, Normaliser] | None) -> Policy:
         """The policy as a user keeps it. Nothing of the run's place or time goes in: same run, same bytes."""

@@ -88,12 +88,16 @@ def resume(
     demos: Demos | None = None,
     make: str | MakeEnv | None = None,
     env_kwargs: Mapping[str, Any] | None = None,
+    steps: int | None = None,
 ) -> Run:
     """Continue a run from its last checkpoint, to the bit as if it had never stopped.
 
-    `make` and `env_kwargs` say again what a file cannot: the function that makes the environment, and its options.
+    `make` and `env_kwargs` say again what a file cannot: the function that makes the environment, and its options. With
+    `steps`, a run, finished or not, goes on to so many environment steps; what changes with its progress follows the new end.
     """
     run = Run.open(path)
+    if steps is not None and steps != run.config.steps:
+        run = lengthened(run, steps)
     if run.finished:
         return run
     setup = Setup.prepare(run.config, demos, run.stored_env.own(make, env_kwargs))
@@ -104,6 +108,19 @@ def resume(
         run.remove_leftovers()
         learn(setup, run, run.checkpoints.load(), on_row)
     return run
+
+
+def lengthened(run: Run, steps: int) -> Run:
+    """The same run with another number of steps ahead of it."""
+    config, old = dataclasses.replace(run.config, steps=steps), run.config.schedule
+    rows = run.metrics()
+    done = int(rows[-1]["iteration"]) if rows else 0
+    if run.config.length[1] != "steps" or config.schedule.steps_after(done) != old.steps_after(done):
+        raise UserError(f"{run.path}: a run of {run.config.method} cannot go on with more steps; start a new one.")
+    if config.schedule.num_iterations < done:
+        raise UserError(f"{run.path}: --steps {steps}, but {rows[-1]['steps']:.0f} steps are done.")
+    with run.locked():
+        return run.reopened(config)
 
 
 def finish(config: Config, out: str | Path, demos: Demos | None = None) -> Run:
