@@ -24,8 +24,8 @@ fuzz: $(VENV)/.ready
 	$(BIN)/python -m tests.fuzz --seed $(SEED)
 
 check: $(VENV)/.ready
-	$(BIN)/ruff format --check src tests benchmarks examples
-	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/ruff format --check src tests benchmarks examples website
+	$(BIN)/ruff check src tests benchmarks examples website
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports
 

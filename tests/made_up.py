@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from iddm.studies.catalogue import STUDIES
-from iddm.studies.results import Outcome, Result, Results
+from iddm.studies.results import Evaluated, Outcome, Result, Results
 from iddm.studies.spec import RunSpec
 
 SKILL = {"random": 0.0, "none": 0.1, "bc": 0.5, "bco": 0.45, "deepmimic": 0.3, "gaifo-s": 0.6, "gaifo": 0.8, "iddm": 0.95}
@@ -34,8 +34,10 @@ def outcome(spec: RunSpec) -> Outcome:
     steps = np.linspace(0, spec.steps, 41)[1:].astype(int)
     climb = final * (1 - np.exp(-4 * steps / spec.steps)) + 0.02 * TOP[spec.task] * rng.standard_normal(len(steps))
     curve = () if spec.method == "bc" else tuple((int(s), round(float(r), 2)) for s, r in zip(steps, climb, strict=True))
-    about = {"commit": "0000000", "seconds": 60.0 + spec.seed}
-    return Outcome(Result.of(spec, final + 10 * rng.standard_normal(spec.episodes)), curve, about)
+    evaluated_at = [round(60 * step / spec.steps, 1) for step, _ in curve]
+    about = {"commit": "0000000", "seconds": 60.0 + spec.seed, "evaluated_at": evaluated_at}
+    evaluations = tuple(Evaluated(step, value, 100.0, round(value / TOP[spec.task], 4)) for step, value in curve)
+    return Outcome(Result.of(spec, final + 10 * rng.standard_normal(spec.episodes)), curve, about, evaluations)
 
 
 def results(studies: Sequence[str] = tuple(STUDIES), seeds: int = 3, quick: bool = False, only: Sequence[str] = ()) -> Results:

@@ -149,11 +149,11 @@ class Line(gym.Env):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
         super().reset(seed=seed)
         self.place = float(self.np_random.uniform(-0.1, 0.1))
-        return np.float32([self.place]), {}
+        return np.array([self.place], np.float32), {}
 
     def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         self.place += 0.05 * float(action[0])
-        return np.float32([self.place]), 0.0, self.place >= 1, False, {}
+        return np.array([self.place], np.float32), 0.0, self.place >= 1, False, {}
 
 
 def line() -> gym.Env:

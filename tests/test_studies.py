@@ -22,7 +22,7 @@ from iddm.studies.core import config_of, setting
 from iddm.studies.pool import in_parallel
 from iddm.studies.results import Outcome, Result, Results, learning_curve, saturated
 from iddm.studies.runner import Progress, complete, run_study
-from iddm.studies.spec import EXPERT, Grid, RunSpec
+from iddm.studies.spec import EXPERT, UNTRAINED, Grid, RunSpec
 
 TINY = (("adversarial.hidden", (8, 8)), ("hidden", (8, 8)), ("num_envs", 2), ("rollout_length", 32))
 ROOT = Path(__file__).parents[1]
@@ -278,3 +278,18 @@ def test_ray_gives_the_same_bytes_as_the_local_pool_also_when_a_worker_dies(tmp_
     subprocess.run([sys.executable, str(script), str(tmp_path)], env=ENVIRONMENT, check=True)
     assert (tmp_path / "ray" / "died").exists()
     assert results(tmp_path / "ray_out") == results(tmp_path / "local_out")
+
+
+def test_a_quick_study_is_small_whatever_the_study() -> None:
+    for study in STUDIES.values():
+        runs = study.runs(quick=True)
+        assert len(runs) <= 20
+        assert len({run.task for run in runs}) <= 2
+        assert all(run.steps <= 4096 and run.episodes == 5 for run in runs)
+        learned = [run for run in runs if run.method not in UNTRAINED]
+        variants = {
+            (run.task, run.method): [r for r in learned if (r.task, r.method) == (run.task, run.method)] for run in learned
+        }
+        assert all(len(some) <= 2 for some in variants.values())
+        wide = [term.hidden for run in learned for term in run.config.terms.values() if hasattr(term, "hidden")]
+        assert set(wide) <= {(32, 32)}

@@ -235,7 +235,7 @@ def test_every_chart_is_drawn_with_its_lines(tmp_path: Path) -> None:
     page = study_page(made_up.results(seeds=2))
     charts = [chart for some in data_in(page)["charts"].values() for chart in some]
     document = opened(page, tmp_path)
-    assert document.count("<svg") == len(charts) == 14
+    assert document.count("<svg") == len(charts) == 20
     assert sorted(lines_in(document)) == sorted(each["method"] for chart in charts for each in chart["lines"])
     assert 'class="seed"' not in document
     assert "NaN" not in document[document.index("<main>") : document.index('id="data"')]

@@ -21,14 +21,17 @@ from iddm.theory import (
     disagreement,
     disagreement_js,
     entropy,
+    entropy_chain,
     entropy_decomposition,
     epsilon,
     inverse_dynamics,
+    inverse_entropy_bound,
     is_injective,
     jeffreys_bound,
     js,
     kl,
     largest_cross_entropy,
+    largest_inverse_cross_entropy,
     lemma_1,
     lemma_1_js,
     lemma_2,
@@ -227,6 +230,53 @@ def test_the_slack_of_theorem_2_is_kl_ss_and_what_the_cross_entropy_lacks(shared
     claim = theorem_2(*shared)
     assert claim.terms["KL(s,s')"] > 0.01  # the paper's premise, KL(s,s') = 0, is not met, and the bound holds
     assert claim.right - claim.left == pytest.approx(claim.terms["KL(s,s')"] + claim.terms["Const − cross entropy"], abs=TIGHT)
+
+
+@pytest.mark.parametrize(("kind", "num_states", "num_actions", "seed", "num_terminal"), EXAMPLES)
+def test_the_inverse_entropy_bound_holds_and_is_0_for_injective_dynamics(kind, num_states, num_actions, seed, num_terminal):
+    mdp, agent, expert = example(kind, num_states, num_actions, seed, num_terminal)
+    bound = inverse_entropy_bound(mdp, agent, expert)
+    assert bound.holds
+    if kind == "injective":
+        assert bound.right == pytest.approx(0.0, abs=TIGHT)
+
+
+def test_the_inverse_entropy_bound_is_usually_tighter_than_theorem_2_and_not_always():
+    """A constant over all policies is one over bad ones too: of these examples, one has the paper's bound a little lower."""
+    tighter = [
+        inverse_entropy_bound(*trio).right <= theorem_2(*trio).right + TIGHT
+        for trio in (example(*one.values) for one in EXAMPLES)
+    ]
+    assert (sum(tighter), len(tighter)) == (47, 48)
+
+
+def test_the_constant_of_the_inverse_entropy_bound_is_the_supremum_over_all_policies():
+    mdp, _, expert = example("deterministic", 4, 3, 0)
+    inverse = inverse_dynamics(mdp, expert)
+    surprise = np.where(mdp.transitions > 0, -np.log(np.where(mdp.transitions > 0, inverse, 1.0)), 0.0)
+    choices = itertools.product(range(3), repeat=4)
+    largest = max(float((occupancy(mdp, np.eye(3)[list(choice)]).sas * surprise).sum()) for choice in choices)
+    assert largest_inverse_cross_entropy(mdp, expert) == pytest.approx(largest, abs=TIGHT)
+
+
+def test_the_inverse_entropy_bound_is_infinite_where_the_expert_never_takes_a_redundant_action():
+    mdp = FiniteMDP(np.ones((1, 2, 1)), np.ones(1), 0.9)
+    assert largest_inverse_cross_entropy(mdp, [[1.0, 0.0]]) == math.inf
+
+
+def test_once_transitions_are_matched_only_the_inverse_entropy_is_free():
+    """Two actions make the same transition: whichever is preferred, H(s) and H(s,s') stay, and H(s,a) moves with H(a|s,s')."""
+    transitions = np.zeros((2, 3, 2))
+    transitions[0, :2, 1] = transitions[0, 2, 0] = transitions[1, :, 0] = 1.0
+    mdp = FiniteMDP(transitions, np.array([1.0, 0.0]), 0.9)
+    claims = [entropy_chain(mdp, [[p, 0.6 - p, 0.4], [1.0, 0.0, 0.0]]) for p in (0.3, 0.6)]
+    even, collapsed = claims
+    assert even.holds
+    assert collapsed.holds
+    assert even.terms["H(s,s')"] == pytest.approx(collapsed.terms["H(s,s')"], abs=TIGHT)
+    gained = even.terms["H(a|s,s')"] - collapsed.terms["H(a|s,s')"]
+    assert even.left - collapsed.left == pytest.approx(gained, abs=TIGHT)
+    assert gained > 0.1
 
 
 def test_more_entropy_can_mean_more_disagreement():

@@ -1,4 +1,4 @@
-"""Hooks of the site: links that leave docs/ are checked and led on, the studies' page is made, and nothing comes from the network."""
+"""Hooks of the site: links out of docs/ are checked and led on, the studies' page is made, nothing comes from the network."""
 
 import re
 import tomllib
@@ -25,7 +25,8 @@ def _repository() -> str | None:
 def on_files(files, config):
     """The page of all studies, and the pictures of results/ that the docs show."""
     results = ROOT / "results"
-    files.append(File.generated(config, "studies.html", content=study_page(Results.load(results / "studies"), results / "studies")))
+    page = study_page(Results.load(results / "studies"), results / "studies")
+    files.append(File.generated(config, "all-studies.html", content=page))
     for picture in sorted(p for p in results.rglob("*") if p.suffix in (".svg", ".png")):
         files.append(File.generated(config, str(picture.relative_to(ROOT)), abs_src_path=str(picture)))
     return files

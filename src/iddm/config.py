@@ -27,7 +27,8 @@ class Config:
     env: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="ENV")]
     """A task (HalfCheetah), a registered Gymnasium id (HalfCheetah-v5), or module:function."""
     method: str = "iddm"
-    """iddm, gaifo, gaifo-s, gail, bc, bco, deepmimic, ppo; controls: none (a constant reward) and random."""
+    """iddm, gaifo, gaifo-s, gail, gaifo-effort, iddm-inverse, iddm-knn, bc, bco, deepmimic, ppo; controls: none (a constant
+    reward), random, and iddm-zero (GAIfO by another name)."""
     preset: Preset = "tuned"
     """Default settings: tuned (ours) or paper (the paper's table)."""
     demos: str | None = None

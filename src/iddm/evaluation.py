@@ -10,6 +10,7 @@ import numpy as np
 from iddm.closeness import Yardstick
 from iddm.demos import Demos
 from iddm.demos.oddities import EnvSample
+from iddm.envs.redundant import motors_of, shared_evenly
 from iddm.envs.spec import EnvSpec, MakeEnv, make_env, resolve, shape_of
 from iddm.envs.stored import StoredEnv
 from iddm.errors import UserError
@@ -158,6 +159,9 @@ def evaluate(
 
 def _actions_of(policy: Policy, spec: EnvSpec, seed: int, stochastic: bool) -> Act:
     rng = np.random.default_rng(seed) if stochastic or policy.uniform else None
+    motors, own = motors_of(spec.id, spec.kwargs), motors_of(policy.config["env"], {})
+    if motors is not None and own is None:  # a policy of the plain task: all motors of a joint do the same
+        return lambda obs: shared_evenly(policy.predict(obs, rng), policy.action_space, motors)
     return lambda obs: policy.predict(obs, rng)
 
 

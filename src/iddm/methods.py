@@ -9,7 +9,19 @@ from typing import Literal
 from iddm.errors import UserError
 from iddm.learners import BCO, LEARNERS, PPO, SAC, Cloning, Learner, RandomActions
 from iddm.learners.inverse_models import InverseModels
-from iddm.rewards import TERMS, Adversarial, EnvironmentReward, MutualInformation, PolicyEntropy, Survival, Term, Tracking
+from iddm.rewards import (
+    TERMS,
+    Adversarial,
+    Effort,
+    EnvironmentReward,
+    InverseEntropy,
+    MutualInformation,
+    PolicyEntropy,
+    StateEntropy,
+    Survival,
+    Term,
+    Tracking,
+)
 
 Preset = Literal["tuned", "paper"]
 
@@ -24,12 +36,19 @@ class Method:
     """Environment steps, unless the user says otherwise."""
 
 
+# IDDM without its own terms, a control: but for its random numbers it is GAIfO, so what parts the two is chance.
+_NO_WEIGHT = (PolicyEntropy(0.0), MutualInformation(0.0, updates=1, first_updates=1, batch_size=64, hidden=(16,)))
+
 # Ours: the recipe that holds on all tasks we tried (docs/methods/iddm.md).
 TUNED: dict[str, Method] = {
     "iddm": Method((Adversarial(), PolicyEntropy(0.01), MutualInformation(0.01))),
     "gaifo": Method((Adversarial(),)),
     "gaifo-s": Method((Adversarial(sees=("s",)),)),
     "gail": Method((Adversarial(sees=("s", "a")), PolicyEntropy(0.01))),
+    "gaifo-effort": Method((Adversarial(), Effort())),
+    "iddm-inverse": Method((Adversarial(), InverseEntropy())),
+    "iddm-knn": Method((Adversarial(), PolicyEntropy(0.01), StateEntropy())),
+    "iddm-zero": Method((Adversarial(), *_NO_WEIGHT)),
     "bc": Method((), Cloning()),
     "bco": Method((), BCO()),
     "deepmimic": Method((Tracking(),)),
@@ -59,6 +78,10 @@ PAPER: dict[str, Method] = TUNED | {
     "gaifo": Method((_plain,), _ppo),
     "gaifo-s": Method((replace(_plain, sees=("s",)),), _ppo),
     "gail": Method((replace(_plain, sees=("s", "a")), PolicyEntropy(0.01)), _ppo),
+    "gaifo-effort": Method((_plain, Effort()), _ppo),
+    "iddm-inverse": Method((_plain, InverseEntropy()), _ppo),
+    "iddm-knn": Method((_plain, PolicyEntropy(0.01), StateEntropy()), _ppo),
+    "iddm-zero": Method((_plain, *_NO_WEIGHT), _ppo),
     "deepmimic": Method((Tracking(),), _ppo),
     "ppo": Method((EnvironmentReward(),), _ppo),
     "none": Method((Survival(),), _ppo),

@@ -116,6 +116,11 @@ TASKS: tuple[Task, ...] = (
 )
 
 
+REDUNDANT = "redundant/"
+"""Before the name of an environment: the same with several motors per joint (`iddm.envs.redundant`)."""
+
+
 def find_task(name: str) -> Task | None:
-    """The task of this name ("Hopper") or Gymnasium id ("Hopper-v5"), or None."""
-    return next((t for t in TASKS if name.lower() in (t.name.lower(), t.env_id.lower())), None)
+    """The task of this name ("Hopper"), Gymnasium id ("Hopper-v5") or either with redundant motors, or None."""
+    plain = name.lower().removeprefix(REDUNDANT)
+    return next((t for t in TASKS if plain in (t.name.lower(), t.env_id.lower())), None)

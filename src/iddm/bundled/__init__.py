@@ -7,6 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from iddm.demos import Demos, load_demos
+from iddm.envs.redundant import Motors, shared_evenly
 from iddm.errors import UserError
 from iddm.policy import Policy, load_policy
 from iddm.tasks import find_task
@@ -31,10 +32,16 @@ def bundled_fingerprint(env: str) -> str:
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
-def with_expert_actions(demos: Demos, env: str) -> Demos:
-    """State-only episodes of our own expert with its actions: it takes the most likely one in each state."""
+def with_expert_actions(demos: Demos, env: str, motors: Motors | None = None) -> Demos:
+    """State-only episodes of our own expert with its actions: it takes the most likely one in each state.
+
+    Where several motors drive a joint, they share its torque evenly.
+    """
     expert = bundled_expert(env)
-    return replace(demos, actions=tuple(expert.predict(rows[:-1]) for rows in demos.observations))
+    actions = [expert.predict(rows[:-1]) for rows in demos.observations]
+    if motors is not None:
+        actions = [shared_evenly(action, expert.action_space, motors) for action in actions]
+    return replace(demos, actions=tuple(actions))
 
 
 def _find(env: str, ending: str, what: str) -> Path:

@@ -10,6 +10,7 @@ from iddm.cli.compare import compare_command
 from iddm.cli.console import OUT
 from iddm.cli.convert import convert_command
 from iddm.cli.demos import demos_command
+from iddm.cli.disagreement import disagreement_command
 from iddm.cli.doctor import doctor_command
 from iddm.cli.eval import eval_command
 from iddm.cli.expert import expert_command
@@ -35,6 +36,7 @@ COMMANDS: dict[str, Callable[[list[str]], int | None]] = {
     "doctor": doctor_command,
     "film": film_command,
     "compare": compare_command,
+    "disagreement": disagreement_command,
     "report": report_command,
     "theory": theory_command,
     "toy": toy_command,
@@ -51,7 +53,7 @@ def main(argv: list[str] | None = None) -> int:
     if not args or args[0] in ("-h", "--help"):
         OUT.print("iddm: a policy from demonstrations without actions\n", highlight=False)
         for name, command in COMMANDS.items():
-            OUT.print(f"  iddm {name:<8} {(command.__doc__ or '').strip()}", highlight=False)
+            OUT.print(f"  iddm {name:<12} {(command.__doc__ or '').strip()}", highlight=False)
         OUT.print("\n`iddm COMMAND --help` explains each setting.", highlight=False)
         OUT.print(
             "`--import MODULE` (or FILE.py), with any command, first imports the code that registers your environment.",

@@ -19,7 +19,7 @@ from iddm.envs.columns import names_of
 from iddm.envs.guard import GuardedEnv, reason
 from iddm.envs.spaces import ActionSpace, EnvSizes, action_space_of
 from iddm.errors import UserError
-from iddm.tasks import TASKS, find_task
+from iddm.tasks import REDUNDANT, TASKS, find_task
 
 MakeEnv = Callable[[], gym.Env]
 
@@ -48,6 +48,11 @@ def resolve(
     kwargs = dict(kwargs or {})
     if callable(env):
         return EnvSpec(f"{env.__module__}:{env.__qualname__}", max_episode_steps, kwargs, env)
+    if env.startswith(REDUNDANT):
+        from iddm.envs.redundant import register_redundant
+
+        joints = resolve(env.removeprefix(REDUNDANT), max_episode_steps)
+        return EnvSpec(register_redundant(joints.id), joints.max_episode_steps, kwargs)
     task = find_task(env)
     if task is not None and env.lower() == task.name.lower():  # the paper's task, with the paper's time limit
         return EnvSpec(task.env_id, max_episode_steps or task.max_episode_steps, kwargs)

@@ -14,14 +14,10 @@ Points = Sequence[tuple[float, float]]
 
 def thinned(rows: Sequence[dict[str, float]], metric: str, over: str = "steps") -> list[tuple[int, float]]:
     """At most `POINTS` points (steps, mean of a metric since the point before) of a run; those without a value are left out."""
-    points = [(int(part[-1][over]), mean_of(part, metric)) for part in parts(rows)]
-    return [(steps, value) for steps, value in points if isfinite(value)]
-
-
-def parts(rows: Sequence[dict[str, float]]) -> list[Sequence[dict[str, float]]]:
-    """A run's rows in at most `POINTS` parts of about the same length."""
     split = np.array_split(np.arange(len(rows)), min(POINTS, len(rows)) or 1)
-    return [rows[places[0] : places[-1] + 1] for places in split if len(places)]
+    parts = [rows[places[0] : places[-1] + 1] for places in split if len(places)]
+    points = [(int(part[-1][over]), mean_of(part, metric)) for part in parts]
+    return [(steps, value) for steps, value in points if isfinite(value)]
 
 
 def mean_of(rows: Sequence[dict[str, float]], metric: str) -> float:

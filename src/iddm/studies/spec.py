@@ -36,6 +36,17 @@ UNDEFINED = {("CartPole", "deepmimic")}
 EPISODES = 50
 """Episodes of an evaluation (the paper's 50 trials)."""
 
+QUICK_STEPS = 4_096
+QUICK: Settings = {
+    "hidden": (32, 32),
+    "rollout_length": 32,
+    "adversarial.hidden": (32, 32),
+    "mi.hidden": (32, 32),
+    "mi.updates": 2,
+    "mi.first_updates": 2,
+}
+"""What --quick changes in every run: most of its time is then compilation."""
+
 
 def study_steps(task: str) -> int:
     """Environment steps of every method on a task, unless a study says otherwise."""
@@ -90,8 +101,8 @@ class RunSpec:
         """The same with few steps and small networks: a test of the machinery, not a result."""
         if self.method == EXPERT:
             return replace(self, episodes=5)
-        settings = what_differs(self.task, self.method, {**dict(self.settings), "hidden": (32, 32)})
-        return replace(self, settings=settings, steps=8_192, episodes=5)
+        settings = what_differs(self.task, self.method, {**dict(self.settings), **QUICK})
+        return replace(self, settings=settings, steps=QUICK_STEPS, episodes=5)
 
 
 @dataclass(frozen=True)
@@ -132,3 +143,14 @@ def chosen(runs: Sequence[RunSpec], only: Sequence[str]) -> list[RunSpec]:
         for run in runs
         if (not words & tasks or run.task.lower() in words) and (not words & methods or run.method.lower() in words)
     ]
+
+
+def first_and_last(runs: Sequence[RunSpec]) -> list[RunSpec]:
+    """The runs of the first two tasks, with each method's first and last variant of the settings."""
+    tasks = list(dict.fromkeys(run.task for run in runs))[:2]
+    variants: dict[tuple[str, str], list[RunSpec]] = {}
+    for run in runs:
+        if run.task in tasks:
+            variants.setdefault((run.task, run.method), []).append(replace(run, seed=0))
+    kept = {end for some in variants.values() for end in (some[0], some[-1])}
+    return [run for run in runs if replace(run, seed=0) in kept]

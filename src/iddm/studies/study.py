@@ -11,7 +11,7 @@ from iddm.errors import UserError
 from iddm.report.table import Table
 from iddm.studies.options import Options
 from iddm.studies.results import Results
-from iddm.studies.spec import UNTRAINED, Grid, RunSpec, chosen
+from iddm.studies.spec import UNTRAINED, Grid, RunSpec, chosen, first_and_last
 from iddm.studies.study_results import StudyResults, cells_of
 
 RESULTS_PAGE = "docs/results.md"
@@ -90,8 +90,7 @@ class Study:
         found = [run for grid in self.grids for run in grid.runs(1 if quick and seeds is None else seeds or self.seeds)]
         found = chosen(found, only)
         if quick:
-            first_two = list(dict.fromkeys(run.task for run in found))[:2]
-            found = [run.quick for run in found if run.task in first_two]
+            found = [run.quick for run in first_and_last(found)]
         return sorted(dict.fromkeys(found), key=lambda run: run.seed)
 
     def results(self, everything: Results) -> StudyResults:

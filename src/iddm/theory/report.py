@@ -25,13 +25,18 @@ OF_TWO_POLICIES: tuple[Callable[..., Claim], ...] = (
     theorems.lemma_2,
     theorems.corollary_1,
     theorems.theorem_2,
+    theorems.inverse_entropy_bound,
     theorems_js.lemma_1_js,
     theorems_js.theorem_1_js,
     theorems_js.corollary_1_js,
     theorems_js.theorem_2_js,
     theorems_js.jeffreys_bound,
 )
-OF_THE_AGENT: tuple[Callable[..., Claim], ...] = (theorems.entropy_decomposition, theorems.state_entropy)
+OF_THE_AGENT: tuple[Callable[..., Claim], ...] = (
+    theorems.entropy_decomposition,
+    theorems.state_entropy,
+    theorems.entropy_chain,
+)
 
 
 @dataclass(frozen=True)

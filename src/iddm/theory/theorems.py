@@ -90,16 +90,34 @@ def corollary_1(mdp: FiniteMDP, agent: ArrayLike, expert: ArrayLike) -> Claim:
 def largest_cross_entropy(mdp: FiniteMDP, expert: ArrayLike) -> float:
     """Const = sup_ρ −Σ ρ(s,a) log ρ_E(s,a), over the occupancy measures ρ of all policies: IDDM, proof of Theorem 2.
 
-    Linear in ρ, hence the value of an MDP with reward −log ρ_E(s,a), attained by a deterministic policy; found
-    by policy iteration. Infinite when the expert leaves out a pair (s,a) that some policy can reach.
+    Infinite when the expert leaves out a pair (s,a) that some policy can reach.
     """
     rho_expert = occupancy(mdp, expert).sa
+    return _largest_mean(mdp, _minus_log(rho_expert))
+
+
+def largest_inverse_cross_entropy(mdp: FiniteMDP, expert: ArrayLike) -> float:
+    """C' = sup_ρ −Σ ρ(s,a,s') log ρ_E(a|s,s'), over the occupancy measures ρ of all policies: `inverse_entropy_bound`'s constant.
+
+    Infinite when some policy can make a transition by an action by which the expert never makes it.
+    """
+    surprise = _minus_log(np.nan_to_num(inverse_dynamics(mdp, expert)))
+    possible = mdp.transitions > 0
+    return _largest_mean(mdp, np.sum(np.where(possible, surprise, 0.0) * np.where(possible, mdp.transitions, 1.0), axis=2))
+
+
+def _minus_log(p: Array) -> Array:
+    with np.errstate(divide="ignore"):  # −log 0 = ∞ is meant
+        return -np.log(p)
+
+
+def _largest_mean(mdp: FiniteMDP, reward: Array) -> float:
+    """sup_ρ Σ ρ(s,a) reward(s,a): linear in ρ, hence attained by a deterministic policy; found by policy iteration."""
     anything = np.full((mdp.num_states, mdp.num_actions), 1.0 / mdp.num_actions)
     reachable = occupancy(mdp, anything).s > 0
-    if np.any(rho_expert[reachable] == 0):
+    if np.any(np.isinf(reward[reachable])):
         return math.inf
-    reward = np.zeros_like(rho_expert)  # what cannot be reached is worth nothing, and nothing leads there
-    reward[reachable] = -np.log(rho_expert[reachable])
+    reward = np.where(reachable[:, None], reward, 0.0)  # what cannot be reached is worth nothing, and nothing leads there
     step, states = mdp.continuing(), np.arange(mdp.num_states)
     choice = reward.argmax(axis=1)
     while True:
@@ -137,6 +155,45 @@ def theorem_2(mdp: FiniteMDP, agent: ArrayLike, expert: ArrayLike) -> Claim:
             "Const": const,
             "Const − cross entropy": difference(const, cross),
         },
+    )
+
+
+def inverse_entropy_bound(mdp: FiniteMDP, agent: ArrayLike, expert: ArrayLike) -> Claim:
+    """KL(ρ_π(a|s,s') ‖ ρ_E(a|s,s')) ≤ −H_π(a|s,s') + C', with C' = `largest_inverse_cross_entropy`. Not in the paper.
+
+        KL(a|s,s') = −H_π(a|s,s') − Σ ρ_π(s,a,s') log ρ_E(a|s,s') ≤ −H_π(a|s,s') + C'
+
+    It asks the policy for nothing that (s,s') determines: where transitions name their actions, both sides are 0. The
+    agent's other entropies, H(s) and H(s'|s), do not enter; once (s,s') is matched they are the expert's.
+    """
+    entropy_left = conditional_entropy(occupancy(mdp, agent).sas, given=(0, 2))
+    const = largest_inverse_cross_entropy(mdp, expert)
+    return Claim(
+        "Inverse entropy bound",
+        "not in the paper",
+        "KL(a|s,s') ≤ −H(a|s,s') + C'",
+        disagreement(mdp, agent, expert),
+        -entropy_left + const,
+        relation="≤",
+        terms={"H(a|s,s')": entropy_left, "C'": const},
+    )
+
+
+def entropy_chain(mdp: FiniteMDP, policy: ArrayLike) -> Claim:
+    """H_π(s,a) = H_π(s,s') + H_π(a|s,s') − H_π(s'|s,a): what Theorem 2's entropy can still gain once (s,s') is matched.
+
+    H(s,s') is then the expert's, and H(s) with it. With deterministic dynamics the last term is 0, and only H(a|s,s') is free.
+    """
+    rho = occupancy(mdp, policy)
+    transitions, inverse = entropy(rho.ss), conditional_entropy(rho.sas, given=(0, 2))
+    outcome = conditional_entropy(rho.sas, given=(0, 1))
+    return Claim(
+        "Free entropy",
+        "not in the paper",
+        "H(s,a) = H(s,s') + H(a|s,s') − H(s'|s,a)",
+        entropy(rho.sa),
+        transitions + inverse - outcome,
+        terms={"H(s,s')": transitions, "H(a|s,s')": inverse, "H(s'|s,a)": outcome},
     )
 
 

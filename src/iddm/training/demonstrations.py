@@ -15,7 +15,8 @@ from iddm.config import Config
 from iddm.demos import Demos, load_demos, require_compatible
 from iddm.demos.align import View, at_the_environments_rate, choose_columns, make_view, parse_stride
 from iddm.demos.units import scale_columns
-from iddm.envs.spec import EnvShape
+from iddm.envs.redundant import motors_of
+from iddm.envs.spec import EnvShape, parse_kwargs
 from iddm.errors import UserError
 from iddm.rewards.expert import Expert, ExpertEnds, ExpertView
 from iddm.tasks import find_task
@@ -80,7 +81,7 @@ def prepare_demonstrations(config: Config, shape: EnvShape, given: Demos | None)
     digest, returns = demos.digest(), demos.episode_returns
     config = complete_terms(config, demos, shape)
     if config.needs_expert_actions and source.startswith("bundled: "):
-        demos = with_expert_actions(demos, config.env)
+        demos = with_expert_actions(demos, config.env, motors_of(config.env, parse_kwargs(config.env_kwargs)))
     compared, demos, view = align_demos(demos, shape, config)
     demos = with_ends(demos, shape, view)
     learned = learned_from(demos, config)
