@@ -1,5 +1,6 @@
 """Closeness to held-out demonstrations, and the policy that is kept by it."""
 
+from dataclasses import replace
 from itertools import pairwise
 from math import isnan
 from pathlib import Path
@@ -15,6 +16,7 @@ from iddm.demos import Demos
 from iddm.demos.align import View
 from iddm.errors import UserError
 from iddm.training.run_dir import Run
+from iddm.training.setup import Setup
 
 from .conftest import TINY, TINY_GAIFO
 
@@ -140,3 +142,27 @@ def test_training_until_closeness_stops_at_the_floor(cartpole_demos: Demos, tmp_
     assert run.finished
     with pytest.raises(UserError, match="--until closeness needs evaluations"):
         iddm.train(paid_cartpole, cartpole_demos, "gaifo", tmp_path / "other", until="closeness", **TINY)
+
+
+def test_a_finished_run_goes_on_and_the_policy_it_kept_stays_a_candidate(cartpole_demos: Demos, tmp_path: Path) -> None:
+    settings = EVALUATED | {"steps": 512, "evaluations": 2}
+    first = iddm.train("CartPole", cartpole_demos, "gaifo", tmp_path / "run", **settings)
+    kept = first.policy_path.read_bytes()
+    run = iddm.resume(tmp_path / "run", demos=cartpole_demos, steps=1024)
+    rows = run.metrics()
+    assert (run.finished, run.config.steps, rows[-1]["steps"]) == (True, 1024, 1024)
+    best = max((row for row in rows if not isnan(row["closeness"])), key=lambda row: row["closeness"])
+    assert (run.policy_path.read_bytes() == kept) == (best["steps"] <= 512)
+    with pytest.raises(UserError, match="1024 steps are done"):
+        iddm.resume(tmp_path / "run", demos=cartpole_demos, steps=512)
+
+
+def test_a_run_starts_from_a_policy_that_exists(run: Run, cartpole_demos: Demos, tmp_path: Path) -> None:
+    started = Setup.prepare(replace(run.config, init=str(run.path)), cartpole_demos, paid_cartpole)
+    policy = started.saved_policy(started.config.learner.policy(started.initial_state()))
+    obs = np.random.default_rng(0).normal(size=(20, 4))
+    np.testing.assert_allclose(policy.network(obs), run.policy.network(obs), atol=1e-6)
+    wider = EVALUATED | {"hidden": (8,), "init": str(run.path)}
+    with pytest.raises(UserError, match="other layers; give it its own size with --hidden 16 16"):
+        iddm.train(paid_cartpole, cartpole_demos, "gaifo", tmp_path / "wider", **wider)
+    assert not (tmp_path / "wider").exists()

@@ -8,6 +8,7 @@ from pathlib import Path
 import tyro
 
 from iddm.cli.console import OUT
+from iddm.cli.flags import parse_flags
 from iddm.cli.given_env import given_kwargs
 from iddm.cli.policies import find_policy
 
@@ -39,7 +40,7 @@ def disagreement_command(args: list[str]) -> None:
     """Estimate the inverse dynamics disagreement of a policy with its expert."""
     from iddm.disagreement.measure import expert_demos, measure
 
-    given = tyro.cli(_Disagreement, args=args, prog="iddm disagreement")
+    given = parse_flags(_Disagreement, args, "iddm disagreement")
     policy = find_policy(given.policy)
     expert = expert_demos(given.policy, policy, given.demos)
     kwargs = given_kwargs(given.env_kwargs)

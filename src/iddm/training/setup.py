@@ -46,7 +46,8 @@ class Setup:
         demonstrations = prepare_demonstrations(config, shape, demos) if config.needs_demos else None
         setup = Setup(demonstrations.config if demonstrations else config, spec, shape, demonstrations)
         config.learner.check_problem(setup.problem)
-        setup.initial_policy()  # fail early where there is none, or none that the learner can start from
+        if config.init is not None:  # fail early where the learner cannot start from it
+            setup.initial_state()
         if config.until == "closeness" and (setup.yardstick is None or not config.evaluations):
             raise UserError("--until closeness needs evaluations, and demonstrations of which a part can be held out.")
         if setup.reference is not None:  # fail early where the simulator cannot be put into demonstrated states
@@ -86,7 +87,7 @@ class Setup:
         policy, space = load_policy(self.config.init), self.shape.action_space
         if policy.obs_size != self.shape.obs_size or policy.action_space != space or policy.squashed or policy.uniform:
             raise UserError(
-                f"--init {self.config.init}: not a policy that can act in {self.spec.id} and that ppo can start from."
+                f"--init {self.config.init}: ppo cannot start from it in {self.spec.id}; take a policy of ppo or bco."
             )
         return KnownPolicy(policy.weights, policy.biases, policy.mean, policy.std)
 

@@ -28,7 +28,7 @@ ID = re.compile(
     r"(episode|trajectory|traj|trial|take|subject|participant|clip|session|sequence|recording|demo|rollout)(_?(id|idx|index|nr|no|number))?"
 )
 TIME = re.compile(r"(time|timestamp|t|seconds)(_(s|sec|seconds|ms|us|ns))?")
-UNITS = {"ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+TIME_UNITS = {"ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 COUNTERS = {"step", "steps", "frame", "frame_index", "index"}
 NOT_STATES = {
     *COUNTERS,
@@ -117,7 +117,7 @@ def _rate(name: str, times: list[np.ndarray]) -> dict[str, Any]:
         told = f"Column '{name}' rises by {usual:g} per row, which is not taken as seconds: call it {name}_ms, _us, _ns or _s."
         return {} if usual == 1 else {"note_time": told}
     even = np.abs(steps - usual) < usual / 2
-    about: dict[str, Any] = {"row_seconds": float(steps[even].mean()) * UNITS.get(unit, 1.0)}
+    about: dict[str, Any] = {"row_seconds": float(steps[even].mean()) * TIME_UNITS.get(unit, 1.0)}
     if even.mean() < 0.99:
         about["warning_time"] = (
             f"In {1 - even.mean():.0%} of the steps, '{name}' moves by less than half or more than one and a half of its usual "
