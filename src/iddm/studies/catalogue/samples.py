@@ -14,7 +14,7 @@ from iddm.studies.spec import EXPERT, UNTRAINED, Grid
 from iddm.studies.study import Section, ShowChart, ShowTable, Study
 from iddm.studies.study_results import Cell, StudyResults
 
-STEPS = {"HalfCheetah": 100_000, "Hopper": 200_000, "Ant": 400_000}
+STEPS = {"HalfCheetah": 100_000, "Hopper": 100_000, "Ant": 200_000}
 """Off-policy; on-policy, the steps of the other studies."""
 EVALUATIONS = 50
 SHARES = (80, 90, 95)
