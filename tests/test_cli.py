@@ -40,8 +40,9 @@ def test_train_leaves_a_run_directory(trained: Path) -> None:
 def test_eval_prints_one_json_object(trained: Path, capsys) -> None:
     assert main(["eval", str(trained), "--episodes", "3", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
-    assert set(result) == {"env", "mean", "std", "episodes", "returns", "demonstrations"}
+    assert set(result) == {"env", "mean", "std", "episodes", "returns", "closeness", "demonstrations"}
     assert result["demonstrations"] == list(iddm.Run.open(trained).demos.returns)
+    assert 0 < result["closeness"] < 2
     assert result["episodes"] == len(result["returns"]) == 3
     assert result["mean"] == pytest.approx(np.mean(result["returns"]))
 
