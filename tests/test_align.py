@@ -19,7 +19,7 @@ from iddm.envs.vector import make_vector
 from iddm.errors import UserError
 from iddm.nets import Normaliser
 from iddm.rewards.expert import Expert, ExpertView
-from tests.conftest import TINY, TINY_IDDM
+from tests.conftest import TINY_IDDM
 from tests.test_cli import SMALL
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "own_environment.py"
@@ -147,10 +147,11 @@ def test_demonstrations_with_only_the_chosen_columns_train_the_same_policy_as_wh
 
 def test_slower_demonstrations_and_longer_windows_train_and_resume_to_the_same_bytes(cartpole_demos: Demos, tmp_path) -> None:
     slow = Demos(tuple(o[::2] for o in cartpole_demos.observations))
-    settings = TINY | {"stride": "2", "window": 3}
+    settings = TINY_IDDM | {"stride": "2", "window": 3}
     run = iddm.train("CartPole", slow, "iddm", tmp_path / "run", **settings)
     policy = (run.path / "policy.safetensors").read_bytes()
     (run.path / "policy.safetensors").unlink()
+    run.checkpoints.paths()[-1].unlink()  # of the end
     assert run.checkpoints.load().iteration < run.config.schedule.num_iterations
     iddm.resume(run.path, demos=slow)
     assert (run.path / "policy.safetensors").read_bytes() == policy

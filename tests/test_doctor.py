@@ -57,7 +57,7 @@ def test_a_sound_run_is_let_go(sound: Path, capsys) -> None:
 def test_demonstrations_in_other_units_saturate_the_discriminator_and_are_named(cartpole_demos: Demos, tmp_path: Path) -> None:
     moved = replace(cartpole_demos, observations=tuple(o + np.float32([0, 50, 0, 0]) for o in cartpole_demos.observations))
     iddm.save_demos(moved, tmp_path / "d.npz")
-    hasty = {"gradient_penalty": 0.0, "learning_rate": 0.01, "updates": 100}
+    hasty = {"gradient_penalty": 0.0, "learning_rate": 0.01, "updates": 100, "hidden": (32,), "batch_size": 64}
     iddm.train("CartPole", tmp_path / "d.npz", "gaifo", tmp_path / "run", adversarial=hasty, **TINY)
     text = said(tmp_path / "run")
     assert "The discriminator is saturated" in text

@@ -56,6 +56,7 @@ def test_a_film_of_a_run_has_expert_and_imitator_and_moves(tmp_path: Path) -> No
         assert film.n_frames > 1
 
 
+@pytest.mark.filterwarnings("ignore:os.fork")  # imageio starts ffmpeg that way
 @pytest.mark.parametrize("kind", ["webp", "mp4"])
 def test_other_kinds_of_film_are_what_their_names_say(kind: str, tmp_path: Path) -> None:
     out = tmp_path / f"film.{kind}"

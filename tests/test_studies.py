@@ -15,6 +15,7 @@ import pytest
 from iddm.cli import main
 from iddm.cli.train import train_flags
 from iddm.config import default_config
+from iddm.demos import Demos, save_demos
 from iddm.errors import UserError
 from iddm.studies.catalogue import STUDIES
 from iddm.studies.catalogue.ladder import CHANGES, rungs
@@ -197,8 +198,9 @@ def test_saturated_is_the_longest_stretch_with_a_discriminator_that_is_always_ri
     assert saturated([{"survival/reward": 1.0}]) == saturated([]) == 0.0
 
 
-def test_a_failed_run_is_tried_twice_reported_and_does_not_stop_the_others(tmp_path: Path) -> None:
-    bad = RunSpec("Hopper", "gaifo", 0, (("demos", "missing.npz"),), 64, 1)
+def test_a_failed_run_is_tried_twice_reported_and_does_not_stop_the_others(cartpole_demos: Demos, tmp_path: Path) -> None:
+    save_demos(cartpole_demos, tmp_path / "of_another_task.npz")
+    bad = RunSpec("Hopper", "gaifo", 0, (("demos", str(tmp_path / "of_another_task.npz")),), 64, 1)
     good = tiny(EXPERT)
     progress, ends = Progress([bad, good], tmp_path / "runs"), []
     run_study(progress, tmp_path / "out", workers=1, on_end=lambda spec: ends.append(spec.name))
@@ -214,7 +216,7 @@ from pathlib import Path
 from iddm.studies.runner import Progress, run_study
 from tests.test_studies import tiny
 if __name__ == "__main__":
-    specs = [tiny("gaifo"), tiny("gaifo", 1, 6_400)]
+    specs = [tiny("gaifo"), tiny("gaifo", 1, 3_200)]
     run_study(Progress(specs, Path(sys.argv[1]) / "runs"), Path(sys.argv[1]) / "out", workers=1)
 """
 
@@ -223,7 +225,7 @@ def test_a_killed_study_goes_on_and_does_nothing_twice(tmp_path: Path) -> None:
     script = tmp_path / "study.py"
     script.write_text(STUDY)
     command = [sys.executable, str(script)]
-    second = tmp_path / "killed" / "runs" / tiny("gaifo", 1, 6_400).name
+    second = tmp_path / "killed" / "runs" / tiny("gaifo", 1, 3_200).name
     with subprocess.Popen([*command, str(tmp_path / "killed")], env=ENVIRONMENT) as runner:
         deadline = time.monotonic() + 120
         while not list(second.glob("checkpoints/*")) and time.monotonic() < deadline:

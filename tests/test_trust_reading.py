@@ -72,7 +72,7 @@ def test_a_fork_that_ends_leaves_the_helper_to_its_parent(tmp_path: Path) -> Non
 def test_an_interrupted_read_leaves_the_next_one_sound(after: float, tmp_path: Path) -> None:
     first, second = sound.write_d4rl(tmp_path / "a.hdf5"), sound.write_d4rl(tmp_path / "b.hdf5")
 
-    class Interrupt(Exception):
+    class Interrupt(BaseException):
         pass
 
     def handler(number: int, frame: object) -> None:

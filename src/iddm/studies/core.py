@@ -9,7 +9,6 @@ from iddm.bundled import bundled_expert, bundled_fingerprint
 from iddm.config import Config, as_flag, configure, default_config, flat_settings, setting
 from iddm.demos import Demos, load_demos, save_demos
 from iddm.envs.spec import import_module
-from iddm.errors import UserError
 from iddm.evaluation import EVALUATION_SEED, env_of, evaluate, record_demos
 from iddm.learners import LEARNERS
 from iddm.policy import Policy, load_policy
@@ -53,11 +52,8 @@ STARTS = ("preset", "learner")
 
 @cache
 def demos_fingerprint(file: str) -> str:
-    """Tells one file of demonstrations from another; nothing of one that cannot be read, whose runs will say so."""
-    try:
-        return load_demos(file).digest()
-    except UserError:
-        return ""
+    """Tells one file of demonstrations from another."""
+    return load_demos(file).digest()
 
 
 def config_of(task: str, method: str, settings: Settings) -> Config:
