@@ -12,7 +12,7 @@ from rich.console import Console
 from iddm.errors import UserError
 from iddm.report.charts import chart
 from iddm.report.table import Table
-from iddm.studies.core import what_differs
+from iddm.studies.core import demos_fingerprint, what_differs
 from iddm.studies.options import Options
 from iddm.studies.report.charts import learning_curve, marks_of
 from iddm.studies.report.formatting import NAMES, interval, lines, returns
@@ -127,10 +127,17 @@ def _study(name: str, said: StudyFile, text: str) -> OwnStudy:
         name, said.title or name, tuple(grids), said.seeds, text=text, episodes=said.episodes, variants=tuple(names.items())
     )
     for run in study.runs(1):
-        _ = run.name if run.method == EXPERT else (run.config.schedule, run.name)  # checks settings, method and demonstrations
+        _check(run)
     parts = (ShowChart(lambda known: _curves(study, known)), ShowTable("own", lambda known: _table(study, known), file=None))
     every = ShowTable("cells", every_cell, fold="every group of runs, with its settings", file=None)
     return replace(study, sections=(Section((*parts, every), title="Returns", words=WORDS),))
+
+
+def _check(run: RunSpec) -> None:
+    """Raise what is wrong with a run's settings, method or demonstrations."""
+    if run.method != EXPERT and run.config.needs_demos and run.config.demos is not None:
+        demos_fingerprint(run.config.demos)
+    _ = run.name
 
 
 WORDS = (
