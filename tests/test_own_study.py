@@ -125,6 +125,21 @@ def test_tables_of_toml_are_flags() -> None:
     assert flat({"mi": {"weight": 0.1}, "num-envs": 4, "hidden": [8]}) == {"mi.weight": 0.1, "num_envs": 4, "hidden": (8,)}
 
 
+def test_variants_that_differ_by_steps_alone_keep_their_names(tmp_path: Path) -> None:
+    text = 'tasks = ["CartPole"]\nmethods = ["gaifo"]\n[variants.short]\nsteps = 100\n[variants.long]\nsteps = 200\n'
+    study = read_study(write(tmp_path, text))
+    results = Results({}).with_outcomes(made_up.outcome(run) for run in study.runs(1))
+    assert [study.variant_of(cell) for cell in study.results(results).cells] == ["short", "long"]
+
+
+def test_results_of_other_studies_are_not_mixed_with_ones_own(tmp_path: Path, capsys) -> None:
+    made_up.results(["absorbing"], seeds=1).save(tmp_path / "results")
+    file = write(tmp_path, 'tasks = ["CartPole"]\nmethods = ["expert"]\n')
+    assert main(["study", str(file), "--out", str(tmp_path / "results")]) == 2
+    assert "holds the results of other studies" in capsys.readouterr().err
+    assert not (tmp_path / "results" / COPY).exists()
+
+
 def test_a_study_may_choose_the_learner(tmp_path: Path) -> None:
     text = 'tasks = ["Hopper"]\nmethods = ["gaifo"]\n[variants.on]\n[variants.off]\nlearner = "sac"\n'
     on, off = read_study(write(tmp_path, text)).runs(1)

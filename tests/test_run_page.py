@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -76,14 +77,13 @@ def test_the_page_says_how_far_it_came_and_what_made_it(run: Run) -> None:
         configure(
             default_config("Hopper", "iddm", "paper"), {"anneal": True, "hidden": (8,), "adversarial": {"absorbing": True}}
         ),
+        configure(expert_config("Hopper"), {"discount": 0.9}),
         configure(default_config("Hopper", "bco"), {"demos": "it's mine.npz", "env_kwargs": '{"a": [1]}'}),
     ],
 )
 def test_the_command_of_a_run_makes_its_config_again(config) -> None:
-    import shlex
-
     words = shlex.split(command_of(config))
-    assert train_flags(words[2:])[0] == config
+    assert train_flags(words[2:], expert=words[1] == "expert")[0] == config
     assert changed_settings(expert_config("Hopper")) == {}
 
 

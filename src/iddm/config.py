@@ -241,11 +241,13 @@ def as_flag(name: str, value: Any) -> str:
 
 def command_of(config: Config) -> str:
     """The command that makes a run of this config."""
-    own = find_method(config.method, config.preset).learner.name
-    flags = {"method": config.method} | ({} if config.learner.name == own else {"learner": config.learner.name})
+    own, is_expert = find_method(config.method, config.preset).learner.name, config.method == "ppo"
+    flags = {} if is_expert else {"method": config.method}
+    flags |= {} if config.learner.name == own else {"learner": config.learner.name}
     flags |= {} if config.preset == "tuned" else {"preset": config.preset}
     flags |= {"steps": config.steps, "seed": config.seed} | changed_settings(config)
-    return " ".join(["iddm train", shlex.quote(config.env), *(as_flag(name, value) for name, value in flags.items())])
+    command = "iddm expert" if is_expert else "iddm train"
+    return " ".join([command, shlex.quote(config.env), *(as_flag(name, value) for name, value in flags.items())])
 
 
 def setting(config: Config, name: str) -> Any:

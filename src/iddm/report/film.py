@@ -2,13 +2,13 @@
 
 import base64
 import io
+import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from iddm.bundled import bundled_expert
@@ -46,14 +46,16 @@ class Film:
         return data.getvalue()
 
     def _mp4(self) -> bytes:
-        ffmpeg = need("imageio_ffmpeg", "film", "mp4 files")
+        ffmpeg = need("imageio_ffmpeg", "film", "mp4 files").get_ffmpeg_exe()
+        (width, height), pictures = self.frames[0].size, b"".join(frame.tobytes() for frame in self.frames)
+        given = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", str(self.fps), "-i", "-"]
+        even = "pad=ceil(iw/2)*2:ceil(ih/2)*2"  # as H.264 needs it
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "film.mp4"
-            writer = ffmpeg.write_frames(str(path), self.frames[0].size, fps=self.fps, macro_block_size=2, quality=7)
-            writer.send(None)
-            for frame in self.frames:
-                writer.send(np.ascontiguousarray(frame))
-            writer.close()
+            command = [ffmpeg, "-loglevel", "error", *given, "-vf", even, "-c:v", "libx264", "-pix_fmt", "yuv420p", str(path)]
+            done = subprocess.run(command, input=pictures, capture_output=True)
+            if done.returncode != 0:
+                raise UserError(f"ffmpeg could not write the film ({done.stderr.decode(errors='replace').strip()[-200:]}).")
             return path.read_bytes()
 
     def html(self, description: str) -> Markup:

@@ -52,7 +52,11 @@ def refuse_other_page(out: Path, of: str) -> None:
     """Refuse to overwrite anything but an earlier page of the same run or study."""
     if out.is_dir():
         raise UserError(f"{out} is a directory; give --out the name of a page, as in {out / 'report.html'}.")
-    if out.exists() and f'<meta name="iddm-page-of" content="{of}">' not in out.read_text(errors="replace")[:1000]:
+    if not out.exists():
+        return
+    with out.open(errors="replace") as page:
+        is_ours = f'<meta name="iddm-page-of" content="{of}">' in page.read(1000)
+    if not is_ours:
         raise UserError(f"{out} is not an earlier page of the same results; remove it, or choose another --out.")
 
 

@@ -91,10 +91,11 @@ def _filmed(spec: EnvSpec, camera: Camera) -> Iterator[gym.Env]:
     try:
         env = make_env(spec, render_mode="rgb_array", **view)
     except UserError as error:
-        raise UserError(f"{spec.id} cannot be filmed: {error}") from error
-    if hasattr(env.unwrapped, "mujoco_renderer"):
-        os.environ["MUJOCO_GL"] = drawing_backend()  # read when the first picture is drawn
+        why = reason(error.__cause__ or error)
+        raise UserError(f'{spec.id} cannot be filmed: it cannot be made with render_mode="rgb_array" ({why}).') from error
     try:
+        if hasattr(env.unwrapped, "mujoco_renderer"):
+            os.environ["MUJOCO_GL"] = drawing_backend()  # read when the first picture is drawn
         yield env
     finally:
         env.close()

@@ -12,13 +12,13 @@ from rich.console import Console
 from iddm.errors import UserError
 from iddm.report.charts import chart
 from iddm.report.table import Table
-from iddm.studies.core import what_differs
+from iddm.studies.core import demos_fingerprint, what_differs
 from iddm.studies.options import Options
 from iddm.studies.report.charts import learning_curve, marks_of
 from iddm.studies.report.formatting import NAMES, interval, lines, returns
 from iddm.studies.report.tables import INTERVAL, OVER_SEEDS, by_variant, every_cell
 from iddm.studies.results import Results
-from iddm.studies.spec import EPISODES, EXPERT, UNTRAINED, Grid, RunSpec
+from iddm.studies.spec import EPISODES, EXPERT, UNTRAINED, Grid, RunSpec, study_steps
 from iddm.studies.study import Section, ShowChart, ShowTable, Study
 from iddm.studies.study_results import Cell, StudyResults
 from iddm.utils.files import write_whole
@@ -58,8 +58,8 @@ class OwnStudy(Study):
 
     text: str = ""
     episodes: int = EPISODES
-    variants: tuple[tuple[tuple[str, str, Any], str], ...] = ()
-    """(task, method, settings that differ from the defaults), and the variant's name."""
+    variants: tuple[tuple[tuple[str, str, Any, int], str], ...] = ()
+    """(task, method, settings that differ from the defaults, steps), and the variant's name."""
 
     def runs(self, *args: Any, **kwargs: Any) -> list[RunSpec]:
         return [
@@ -67,7 +67,8 @@ class OwnStudy(Study):
         ]
 
     def variant_of(self, cell: Cell) -> str:
-        return dict(self.variants).get((cell.spec.task, cell.spec.method, cell.spec.settings), cell.spec.flags)
+        spec = cell.spec
+        return dict(self.variants).get((spec.task, spec.method, spec.settings, spec.steps), spec.flags)
 
     def to_show(self, everything: Results, directory: Path | None) -> StudyResults | None:
         found = self.results(everything)
@@ -76,6 +77,8 @@ class OwnStudy(Study):
     def launch(self, options: Options, console: Console) -> int:
         folder = f"{self.name}-quick" if options.quick else self.name
         out, runs = options.out or Path("results") / folder, options.runs or Path("runs") / folder
+        if (out / "runs.csv").exists() and not (out / COPY).exists():
+            raise UserError(f"{out} holds the results of other studies; choose another --out.")
         if not options.list:
             write_whole(out / COPY, self.text)
         return super().launch(replace(options, out=out, runs=runs), console)
@@ -117,16 +120,24 @@ def _study(name: str, said: StudyFile, text: str) -> OwnStudy:
         grids.append(Grid((task.env,), tuple(said.methods), tuple(variants.values())))
         for variant, settings in variants.items():
             for method in (method for method in said.methods if method not in UNTRAINED):
-                without_steps = {name: value for name, value in settings.items() if name != "steps"}
-                names[task.env, method, what_differs(task.env, method, without_steps)] = variant
+                own = {name: value for name, value in settings.items() if name != "steps"}
+                steps = settings.get("steps") or study_steps(task.env)
+                names[task.env, method, what_differs(task.env, method, own), steps] = variant
     study = OwnStudy(
         name, said.title or name, tuple(grids), said.seeds, text=text, episodes=said.episodes, variants=tuple(names.items())
     )
     for run in study.runs(1):
-        _ = run.name if run.method == EXPERT else (run.config.schedule, run.name)  # checks settings, method and demonstrations
+        _check(run)
     parts = (ShowChart(lambda known: _curves(study, known)), ShowTable("own", lambda known: _table(study, known), file=None))
     every = ShowTable("cells", every_cell, fold="every group of runs, with its settings", file=None)
     return replace(study, sections=(Section((*parts, every), title="Returns", words=WORDS),))
+
+
+def _check(run: RunSpec) -> None:
+    """Raise what is wrong with a run's settings, method or demonstrations."""
+    if run.method != EXPERT and run.config.needs_demos and run.config.demos is not None:
+        demos_fingerprint(run.config.demos)
+    _ = run.name
 
 
 WORDS = (

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 from iddm.errors import UserError
@@ -90,7 +91,9 @@ class RunSpec:
     @property
     def _demos_fingerprint(self) -> str:
         given = dict(self.settings).get("demos")
-        return bundled_fingerprint(self.task) if given is None else demos_fingerprint(given)
+        if given is None:
+            return bundled_fingerprint(self.task)
+        return demos_fingerprint(given) if Path(given).exists() else ""  # the run itself says what is missing
 
     @property
     def config(self) -> Config:

@@ -70,13 +70,13 @@ def table(found: Sequence[Line], metric: str, episodes: int | None) -> Table:
 
     what = _label(metric)
     measured = (
-        f"{what} over the last {100 * LAST:.0f} % of training (with the policy's noise)"
+        f"the {what} over the last {100 * LAST:.0f} % of training (with the policy's noise)"
         if episodes is None
-        else f"return of the final policy over {episodes} fresh episodes per seed (most likely action)"
+        else f"the final policy's return over {episodes} fresh episodes (most likely action)"
     )
-    caption = f"{measured}: mean ± standard deviation over seeds, and the mean's 95 % interval (Student's t)."
+    caption = f"Mean ± standard deviation over seeds of {measured}, and the mean's 95 % interval (Student's t)."
     columns = ("task", "runs", "seeds", "steps", what if episodes is None else "return", "95 % interval")
-    return Table(columns, tuple(map(row, found)), 2, caption[0].upper() + caption[1:])
+    return Table(columns, tuple(map(row, found)), 2, caption)
 
 
 def _label(metric: str) -> str:
@@ -122,6 +122,7 @@ def _panel(axes: Any, task: str, groups: Sequence[Group], metric: str, styles: d
     if metric == "episode_return" and len(demonstrated) == 1:
         axes.axhline(*demonstrated, color="#777777", linestyle=(0, (5, 4)), linewidth=0.9, label="demonstrations")
     axes.set_title(task, fontsize=9)
+    axes.set_xlim(left=0)
     axes.set_xlabel("environment steps", fontsize=8)
     axes.set_ylabel(_label(metric), fontsize=8)
     axes.tick_params(labelsize=8)
