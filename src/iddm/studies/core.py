@@ -7,6 +7,7 @@ from typing import Any
 from iddm.bundled import bundled_expert, bundled_fingerprint
 from iddm.config import Config, configure, default_config, setting
 from iddm.demos import Demos, load_demos, save_demos
+from iddm.disagreement.measure import bundled_for, measure
 from iddm.evaluation import EVALUATION_SEED, env_of, evaluate, record_demos
 from iddm.learners import LEARNERS
 from iddm.policy import Policy, load_policy
@@ -22,6 +23,7 @@ __all__ = [
     "Run",
     "bundled_expert",
     "bundled_fingerprint",
+    "bundled_for",
     "config_of",
     "env_of",
     "evaluate",
@@ -30,6 +32,7 @@ __all__ = [
     "has_discriminator",
     "load_demos",
     "load_policy",
+    "measure",
     "record_demos",
     "save_demos",
     "setting",

@@ -2,12 +2,13 @@
 
 runs.csv     the evaluation of every run           the same bytes wherever the runs were made
 curves.csv   returns of the training episodes      the same bytes wherever the runs were made
+measures.csv what else was measured of a policy, one number per row
 about.json   commit and seconds of every run
 """
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,8 @@ class Outcome:
     curve: tuple[tuple[int, float], ...]
     """(steps, return of the training episodes)"""
     about: dict[str, Any]
+    measures: dict[str, float] = field(default_factory=dict)
+    """What else was measured of the policy, by name (`iddm.studies.measures`)."""
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), indent=2)
@@ -72,7 +75,8 @@ class Outcome:
     @staticmethod
     def from_json(text: str) -> "Outcome":
         data = json.loads(text)
-        return Outcome(Result(**data["result"]), tuple((int(s), float(r)) for s, r in data["curve"]), data["about"])
+        curve = tuple((int(s), float(r)) for s, r in data["curve"])
+        return Outcome(Result(**data["result"]), curve, data["about"], data.get("measures", {}))
 
 
 def thinned(rows: Sequence[dict[str, float]]) -> tuple[tuple[int, float], ...]:
@@ -124,6 +128,12 @@ class Results:
             for steps, value in outcome.curve
         ]
         write_whole(directory / "curves.csv", to_csv(points, ["name", "steps", "episode_return"]))
+        measured = [
+            {"name": name, "measure": measure, "value": value}
+            for name, outcome in self.outcomes.items()
+            for measure, value in outcome.measures.items()
+        ]
+        write_whole(directory / "measures.csv", to_csv(measured, ["name", "measure", "value"]))
         about = {name: outcome.about for name, outcome in self.outcomes.items()}
         write_whole(directory / "about.json", json.dumps(about, indent=2) + "\n")
         write_whole(
@@ -140,7 +150,15 @@ class Results:
             curves: dict[str, list[tuple[int, float]]] = {}
             for point in from_csv(directory / "curves.csv"):
                 curves.setdefault(point["name"], []).append((int(point["steps"]), float(point["episode_return"])))
+            measures: dict[str, dict[str, float]] = {}
+            for point in from_csv(directory / "measures.csv") if (directory / "measures.csv").exists() else ():
+                measures.setdefault(point["name"], {})[point["measure"]] = float(point["value"])
             rows = records(Result, from_csv(directory / "runs.csv"))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise UserError(f"{directory}: not the results of studies ({type(error).__name__}: {error}).") from error
-        return Results({row.name: Outcome(row, tuple(curves.get(row.name, ())), about.get(row.name, {})) for row in rows})
+        return Results(
+            {
+                row.name: Outcome(row, tuple(curves.get(row.name, ())), about.get(row.name, {}), measures.get(row.name, {}))
+                for row in rows
+            }
+        )

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from iddm.errors import UserError
 from iddm.studies.core import Run, bundled_expert, evaluate, finish
+from iddm.studies.measures import measured
 from iddm.studies.pool import Ended, Job, in_parallel
 from iddm.studies.provenance import commit
 from iddm.studies.results import Outcome, Result, Results, thinned
@@ -56,14 +57,15 @@ def complete(spec: RunSpec, runs: str) -> None:
         return
     began = time.perf_counter()
     if spec.method == EXPERT:
-        policy, metrics = bundled_expert(spec.task), []
+        policy, metrics, measures = bundled_expert(spec.task), [], {}
     else:
         run = finish(spec.config, file.parent)
         policy, metrics = run.policy, run.metrics()
+        measures = measured(policy, spec)
     returns = evaluate(policy, env=spec.task, episodes=spec.episodes).returns
     seconds = metrics[-1]["seconds"] if metrics else time.perf_counter() - began
     about = {"commit": commit(), "seconds": round(seconds, 1)}
-    write_whole(file, Outcome(Result.of(spec, returns, metrics), thinned(metrics), about).to_json())
+    write_whole(file, Outcome(Result.of(spec, returns, metrics), thinned(metrics), about, measures).to_json())
 
 
 def run_study(

@@ -15,6 +15,10 @@ EXPERT = "expert"
 
 CONTROLS = ("random", "none")
 
+SAME_AS_GAIFO = "iddm-zero"
+"""The A/A control: IDDM with both weights 0. It differs from GAIfO by its random numbers alone, so what parts the two is chance,
+and no other difference of that size means anything."""
+
 UNTRAINED = ("random", EXPERT)
 """Nothing is learned, so there is one run whatever the seeds: the same actions each time."""
 
@@ -66,7 +70,7 @@ class RunSpec:
         """Of the run's directory; another expert in the package is another run."""
         source = bundled_fingerprint(self.task) if self.method == EXPERT or self.config.needs_demos else ""
         distinct = hashlib.sha256(f"{self.command} {self.episodes} {source}".encode()).hexdigest()[:8]
-        return f"{self.task}-{self.method}-seed{self.seed}-{distinct}"
+        return f"{self.task.replace('/', '-')}-{self.method}-seed{self.seed}-{distinct}"
 
     @property
     def config(self) -> Config:
@@ -114,7 +118,7 @@ def chosen(runs: Sequence[RunSpec], only: Sequence[str]) -> list[RunSpec]:
     """Runs whose task is among the tasks named and whose method is among the methods named."""
     tasks = {run.task.lower() for run in runs}
     methods = {run.method.lower() for run in runs}
-    words = {task.name.lower() if (task := find_task(word)) else word.lower() for word in only}
+    words = {task.name.lower() if (task := find_task(word)) and word.lower() not in tasks else word.lower() for word in only}
     if unknown := words - tasks - methods:
         raise UserError(
             f"--only {', '.join(sorted(unknown))}: the study has the tasks {', '.join(sorted(tasks))} "

@@ -5,7 +5,7 @@ from iddm.studies.catalogue.demonstrations import amount
 from iddm.studies.core import Settings
 from iddm.studies.report.formatting import returns
 from iddm.studies.report.tables import OVER_SEEDS, by_variant
-from iddm.studies.spec import UNTRAINED, Grid
+from iddm.studies.spec import SAME_AS_GAIFO, UNTRAINED, Grid
 from iddm.studies.study import Section, ShowTable, Study
 from iddm.studies.study_results import Cell, StudyResults
 
@@ -36,6 +36,7 @@ SAMPLES = Study(
     (
         Grid(TASKS, UNTRAINED),
         Grid(TASKS, ("gaifo", "iddm"), _variants(LEARNERS)),
+        Grid(TASKS, (SAME_AS_GAIFO,), _variants(LEARNERS[:1])),
         Grid(TASKS, ("bco",), _variants(LEARNERS[:1])),
     ),
     seeds=3,
