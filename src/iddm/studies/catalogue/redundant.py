@@ -41,7 +41,7 @@ def by_motors(known: StudyResults) -> Table:
         for cell in sorted(trained, key=lambda cell: (TASKS.index(cell.spec.task), motors_of(cell)))
     ]
     caption = (
-        f"{LIGHTLY[0].upper()}{LIGHTLY[1:]}. {OVER_SEEDS} Disagreement: `iddm disagreement`, in nats, on transitions that agent "
+        f"{LIGHTLY[0].upper()}{LIGHTLY[1:]}. {OVER_SEEDS} Disagreement (iddm disagreement) in nats, on transitions that agent "
         f"and expert share; told apart: 0.5 where transitions are matched; brackets: {INTERVAL}."
     )
     heads = ("task", "motors", "method", "return", "disagreement", "told apart", "null-space energy")
