@@ -1,5 +1,6 @@
 """The estimate of the disagreement against the truth where it is known: finite MDPs and linear-Gaussian systems."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from iddm.bundled import bundled_demos, bundled_expert, with_expert_actions
 from iddm.cli import main
 from iddm.demos import save_demos
 from iddm.disagreement.estimate import Disagreement, Episode, Estimate, estimate_disagreement
-from iddm.disagreement.measure import expert_demos, measure
+from iddm.disagreement.measure import Measured, expert_demos, measure
 from iddm.envs.redundant import Motors
 from iddm.envs.spec import resolve
 from iddm.errors import UserError
@@ -127,6 +128,13 @@ def test_what_rows_cannot_show_is_said() -> None:
     assert "at least 9.2" in Disagreement(far, far, 0.6, 10_000).caution
     assert "shared transitions means something" in Disagreement(far, sound, 0.97, 10_000).caution
     assert "few are shared" in Disagreement(far, Estimate(np.nan, np.nan, np.nan), 1.0, 10_000).caution
+
+
+def test_what_is_not_known_is_null_in_json() -> None:
+    sound, unknown = Estimate(1.0, 0.9, 1.1), Estimate(np.nan, np.nan, np.nan)
+    found = Measured("Hopper-v5", Disagreement(sound, unknown, 0.97, 10_000), 0.3, 10, 10).to_json()
+    assert json.loads(json.dumps(found, allow_nan=False))["shared"] is None
+    assert "null_energy" not in found
 
 
 def test_too_few_episodes_are_one_sentence() -> None:

@@ -1,7 +1,7 @@
 """From a policy and an expert's demonstrations with actions to their disagreement."""
 
 from dataclasses import dataclass
-from math import nan
+from math import isnan, nan
 from pathlib import Path
 from typing import Any
 
@@ -43,11 +43,11 @@ class Measured:
 
     def to_json(self) -> dict[str, Any]:
         found = self.disagreement
-        energy = {} if np.isnan(self.null_energy) else {"null_energy": self.null_energy}
+        energy = {} if isnan(self.null_energy) else {"null_energy": self.null_energy}
         return {
             "env": self.env,
             "everywhere": found.everywhere._asdict(),
-            "shared": found.shared._asdict(),
+            "shared": None if isnan(found.shared.value) else found.shared._asdict(),
             "told_apart": found.told_apart,
             **energy,
             "noise": self.noise,
