@@ -120,6 +120,16 @@ def test_digest_is_the_same_in_every_version():
 # Sub-sampling
 
 
+def test_episodes_are_drawn_with_a_seed_and_keep_what_belongs_to_them():
+    demos = make(lengths=(5, 3, 8, 4, 6, 7))
+    drawn = [demos.take_episodes(2, seed) for seed in range(8)]
+    assert len({few.digest() for few in drawn}) > 2
+    assert demos.take_episodes(2, 3).digest() == drawn[3].digest()
+    whole = {rows.tobytes(): actions.tobytes() for rows, actions in zip(demos.observations, demos.actions, strict=True)}
+    for few in drawn:
+        assert all(whole[rows.tobytes()] == a.tobytes() for rows, a in zip(few.observations, few.actions, strict=True))
+
+
 def test_take_episodes_takes_the_first():
     demos = make(lengths=(5, 3, 8)).take_episodes(2)
     assert demos.lengths.tolist() == [5, 3]

@@ -1,5 +1,6 @@
 """The estimate of the disagreement against the truth where it is known: finite MDPs and linear-Gaussian systems."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,8 +11,11 @@ from iddm.bundled import bundled_demos, bundled_expert, with_expert_actions
 from iddm.cli import main
 from iddm.demos import save_demos
 from iddm.disagreement.estimate import Disagreement, Episode, Estimate, estimate_disagreement
-from iddm.disagreement.measure import expert_demos, measure
+from iddm.disagreement.measure import Measured, expert_demos, measure
+from iddm.envs.redundant import Motors
+from iddm.envs.spec import resolve
 from iddm.errors import UserError
+from iddm.evaluation import run_episodes
 from iddm.theory import disagreement, occupancy, random_mdp, random_policy
 from iddm.theory.linear_gaussian import (
     LinearPolicy,
@@ -126,6 +130,13 @@ def test_what_rows_cannot_show_is_said() -> None:
     assert "few are shared" in Disagreement(far, Estimate(np.nan, np.nan, np.nan), 1.0, 10_000).caution
 
 
+def test_what_is_not_known_is_null_in_json() -> None:
+    sound, unknown = Estimate(1.0, 0.9, 1.1), Estimate(np.nan, np.nan, np.nan)
+    found = Measured("Hopper-v5", Disagreement(sound, unknown, 0.97, 10_000), 0.3, 10, 10).to_json()
+    assert json.loads(json.dumps(found, allow_nan=False))["shared"] is None
+    assert "null_energy" not in found
+
+
 def test_too_few_episodes_are_one_sentence() -> None:
     draw, _, discrete = CASES["finite, sparse"]
     agent, expert = draw(100, 0)
@@ -143,6 +154,35 @@ def test_another_tasks_demonstrations_are_refused() -> None:
     other = with_expert_actions(bundled_demos("InvertedPendulum"), "InvertedPendulum")
     with pytest.raises(UserError, match="11"):
         measure(bundled_expert("Hopper"), other, episodes=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", ["HalfCheetah", "Hopper"])
+def test_motors_that_work_against_each_other_in_mujoco_disagree_by_their_energy(task: str) -> None:
+    """The expert's torques, made unevenly by two motors: with noise σ on all actions the truth is k E[null energy] / 2σ²."""
+    expert, motors, noise, rng = bundled_expert(task), Motors(2), 0.3, np.random.default_rng(0)
+    joints = expert.action_space.size
+
+    def unevenly(obs: np.ndarray) -> np.ndarray:
+        torque = np.clip(expert.predict(obs), -1, 1)
+        against = np.minimum(0.4 * np.tanh(3 * obs[:, 2 : 2 + joints]) ** 2, 1 - np.abs(torque))  # within the Box
+        return np.concatenate([torque + against, torque - against], axis=1).astype(np.float32)
+
+    recorded = run_episodes(unevenly, resolve(f"redundant/{task}"), 10, seed=0)
+    evenly = with_expert_actions(bundled_demos(task), task, motors)
+    agent = [(e.observations, e.actions) for e in recorded]
+    assert evenly.actions is not None
+    expert_side = list(zip(evenly.observations, evenly.actions, strict=True))
+    blurred = [
+        [Episode(rows[:-1], action + noise * rng.standard_normal(action.shape), rows[1:]) for rows, action in side]
+        for side in (agent, expert_side)
+    ]
+    energy = float(np.mean([motors.null_energy(e.actions).mean() for e in recorded]))
+    truth = 2 * energy / (2 * noise**2)
+    found = estimate_disagreement(*blurred, discrete=False)
+    assert truth > 1
+    assert found.everywhere.low < truth < found.everywhere.high
+    assert found.everywhere.value == pytest.approx(truth, rel=0.1)
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from iddm.envs.spec import make_env, resolve, shape_of
 from iddm.envs.stored import StoredEnv
 from iddm.errors import UserError
 from iddm.evaluation import evaluate
-from iddm.training.demonstrations import prepare_demonstrations
+from iddm.training.demonstrations import find_demos, prepare_demonstrations
 
 MAPS = ["mean", "sine"]
 
@@ -101,3 +101,20 @@ def test_the_wrapper_is_an_environment_that_gymnasium_makes() -> None:
     env = gym.make("redundant/Hopper-v5", motors=3)
     assert env.action_space.shape == (9,)
     env.close()
+
+
+@pytest.mark.parametrize("how", ["expert:1", "expert:1:stochastic"])
+def test_the_bundled_expert_makes_new_demonstrations_with_its_actions(how: str) -> None:
+    settings = {"demos": how, "env_kwargs": '{"motors": 2}'}
+    source, demos = find_demos(configure(default_config("redundant/InvertedPendulum", "gail"), settings))
+    assert (source, demos.num_episodes) == ("bundled: InvertedPendulum", 1)
+    actions = demos.flat_actions()
+    np.testing.assert_array_equal(actions[:, 0], actions[:, 1])
+    expert = bundled_expert("InvertedPendulum").predict(demos.observations[0][:-1])
+    assert np.allclose(actions[:, :1], expert, atol=1e-5) == (how == "expert:1")
+
+
+@pytest.mark.parametrize("how", ["expert:", "expert:many", "expert:5:loud"])
+def test_what_the_expert_cannot_make_is_one_sentence(how: str) -> None:
+    with pytest.raises(UserError, match="write expert:50"):
+        find_demos(configure(default_config("Hopper"), {"demos": how}))

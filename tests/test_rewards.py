@@ -134,6 +134,17 @@ def test_first_iteration_of_the_critic_takes_its_own_number_of_updates() -> None
     assert counts == [0, 30]
 
 
+def test_pretraining_is_shared_by_the_first_iterations_and_rewards_nothing_before_its_end() -> None:
+    term = MutualInformation(hidden=(16,), updates=1, first_updates=7, first_iterations=3)
+    state, counts, rewarded = term.init(jax.random.PRNGKey(0), OBS, ACT), [], []
+    for i in range(4):
+        state, _ = term.update(state, agent_batch(), None, jax.random.PRNGKey(i))
+        counts.append(int(state.opt_state[0].count))
+        rewarded.append(bool(jnp.any(term.reward(state, agent_batch(), jax.random.PRNGKey(0)) != 0)))
+    assert counts == [3, 6, 9, 10]
+    assert rewarded == [False, False, True, True]
+
+
 @pytest.mark.parametrize("estimator", ["mine", "js", "infonce"])
 def test_every_estimator_gives_finite_bounded_rewards(estimator) -> None:
     term = MutualInformation(1.0, estimator, standardise=False, clip=3.0, hidden=(16,))
@@ -222,6 +233,11 @@ def test_paper_preset_is_the_papers_table() -> None:
     assert (adversarial.hidden, adversarial.learning_rate, adversarial.batch_size) == ((300, 400), 3e-4, 512)
     assert (entropy.weight, mi.weight, mi.estimator) == (0.01, 0.1, "mine")
     assert (mi.first_updates, mi.updates, mi.hidden) == (10_000, 50, (512, 512))
+    assert mi.first_iterations * 2_048 >= 50_000  # the paper's number of transitions, not one rollout
+    bc, bco = PAPER["bc"].learner, PAPER["bco"].learner
+    for learner in (bc, bco):
+        assert (learner.learning_rate, learner.batch_size, learner.hidden) == (3e-4, 512, (300, 400))
+    assert (bco.inverse.epochs, bco.inverse.learning_rate, bco.inverse.hidden) == (50, 3e-4, (300, 400))
     ppo = PAPER["iddm"].learner
     assert (ppo.learning_rate, ppo.batch_size, ppo.discount, ppo.hidden) == (3e-4, 512, 0.99, (300, 400))
     assert default_config("Hopper", "iddm", "paper").learner == ppo

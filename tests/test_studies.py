@@ -1,6 +1,7 @@
 """Studies: which runs they have, what spreads them, what is kept."""
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -19,11 +20,14 @@ from iddm.demos import Demos, save_demos
 from iddm.errors import UserError
 from iddm.studies.catalogue import STUDIES
 from iddm.studies.catalogue.ladder import CHANGES, rungs
-from iddm.studies.core import config_of, setting
+from iddm.studies.catalogue.redundant import by_motors
+from iddm.studies.core import bundled_expert, config_of, setting
+from iddm.studies.measures import DISAGREEMENT, NULL_ENERGY, measured
 from iddm.studies.pool import in_parallel
 from iddm.studies.results import Outcome, Result, Results, learning_curve, saturated
 from iddm.studies.runner import Progress, complete, run_study
-from iddm.studies.spec import EXPERT, UNTRAINED, Grid, RunSpec
+from iddm.studies.spec import EXPERT, SAME_AS_GAIFO, UNTRAINED, Grid, RunSpec
+from iddm.training.demonstrations import find_demos
 
 TINY = (("adversarial.hidden", (8, 8)), ("hidden", (8, 8)), ("num_envs", 2), ("rollout_length", 32))
 ROOT = Path(__file__).parents[1]
@@ -61,7 +65,7 @@ def test_every_run_of_every_study_has_a_config_and_a_name_of_its_own() -> None:
 def test_a_runs_command_makes_its_config() -> None:
     for spec in {spec.flags: spec for study in STUDIES.values() for spec in study.runs(seeds=1)}.values():
         if spec.method != EXPERT:
-            assert train_flags(spec.command.split()[2:])[0] == spec.config
+            assert train_flags(shlex.split(spec.command)[2:])[0] == spec.config
 
 
 def test_a_variant_with_the_papers_preset_runs_the_papers_settings() -> None:
@@ -90,7 +94,7 @@ def test_table_2_has_the_papers_methods_on_its_six_tasks_and_no_deepmimic_on_car
     assert len({task for task, _ in cells}) == 6
     assert ("CartPole", "deepmimic") not in cells
     assert ("Ant", "deepmimic") in cells
-    assert len(cells) == 6 * 10 - 1
+    assert len(cells) == 6 * 11 - 1
 
 
 def test_studies_share_the_runs_that_both_want() -> None:
@@ -100,7 +104,7 @@ def test_studies_share_the_runs_that_both_want() -> None:
     assert s < names["grid"]
     assert len(p & s) == 1
     assert len(names["demos"] & p) == 1  # from all ten episodes with the default weights
-    assert len(names["demos"] & names["table2"]) == 2 * 6 + 3 * 3  # controls and experts, and all ten on the first three tasks
+    assert len(names["demos"] & names["table2"]) == 2 * 6 + 4 * 3  # controls and experts, and all ten on the first three tasks
 
 
 def test_another_bundled_expert_is_another_run_except_for_methods_without_demonstrations(monkeypatch) -> None:
@@ -170,6 +174,40 @@ def test_results_come_back_from_disk_as_they_went(tmp_path: Path) -> None:
     Results({}).with_outcomes([outcome]).save(tmp_path / "out")
     assert Results.load(tmp_path / "out").outcomes == {outcome.result.name: outcome}
     assert outcome.result.mean > 3000
+
+
+def test_measures_come_back_from_disk_and_are_in_the_table_of_redundant_motors(tmp_path: Path) -> None:
+    specs = [spec for spec in STUDIES["redundant"].runs(seeds=2) if spec.method in ("gaifo", "iddm-inverse")]
+    made = [Outcome(Result.of(spec, np.ones(50)), (), {}, {DISAGREEMENT: 2.5 + spec.seed, NULL_ENERGY: 0.25}) for spec in specs]
+    Results({}).with_outcomes(made).save(tmp_path)
+    known = Results.load(tmp_path)
+    assert known.outcomes == {outcome.result.name: outcome for outcome in made}
+    table = by_motors(STUDIES["redundant"].results(known))
+    assert len(table.rows) == 2 * 3 * 2  # tasks, numbers of motors, methods
+    task, motors, method, _, disagreement, told_apart, energy = table.rows[-1]
+    assert (task, motors, method, told_apart) == ("Hopper", "4", "IDDM, inverse entropy", "–")
+    assert disagreement.startswith("3.00 [")
+    assert energy == "0.250 [0.250, 0.250]"
+
+
+def test_the_control_stands_beside_gaifo_in_every_study_that_compares_it_with_iddm() -> None:
+    for study in STUDIES.values():
+        methods = {spec.method for spec in study.runs(seeds=1)}
+        assert SAME_AS_GAIFO in methods or not {"gaifo", "iddm"} <= methods, study.name
+
+
+def test_the_study_of_demonstrations_draws_them_with_the_seed() -> None:
+    hopper = [spec.config for spec in STUDIES["demos"].runs(only=["hopper", "iddm"])]
+    few = [config for config in hopper if config.demo_episodes]
+    assert {config.demo_choice for config in few} == {"random"}
+    chosen = {find_demos(config)[1].digest() for config in few}
+    assert len(chosen) > 3 * 3  # 1, 4 and 7 episodes, five seeds each; a draw may repeat
+
+
+def test_quick_runs_and_methods_without_a_discriminator_are_not_measured() -> None:
+    expert = bundled_expert("Hopper")
+    assert measured(expert, RunSpec("Hopper", "iddm", 0, steps=100).quick) == {}
+    assert measured(expert, RunSpec("Hopper", "bco", 0, steps=100)) == {}
 
 
 def test_a_new_row_takes_the_place_of_the_one_with_the_same_command() -> None:

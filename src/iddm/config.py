@@ -32,9 +32,12 @@ class Config:
     preset: Preset = "tuned"
     """Default settings: tuned (ours) or paper (the paper's table)."""
     demos: str | None = None
-    """File of demonstrations; without it, the bundled ones of the task."""
+    """File of demonstrations, or expert:50 (expert:50:stochastic) for new ones of the bundled expert; without it, the bundled
+    ones of the task."""
     demo_episodes: int | None = None
-    """Use only the first N episodes."""
+    """Use only N episodes."""
+    demo_choice: Literal["first", "random"] = "first"
+    """Which N episodes: the first, or drawn at random with the run's seed."""
     demo_transitions: int | None = None
     """Use only N transitions, chosen at random."""
     episode_column: str | None = None

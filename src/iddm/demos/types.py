@@ -82,15 +82,16 @@ class Demos:
         """The same without actions: a method that gets this cannot leak them."""
         return replace(self, actions=None)
 
-    def take_episodes(self, n: int) -> "Demos":
-        """The first n episodes."""
+    def take_episodes(self, n: int, seed: int | None = None) -> "Demos":
+        """The first n episodes, or n drawn at random with a seed, in their order."""
         n = check_count(n, self.num_episodes, "episode(s)")
+        chosen = np.arange(n) if seed is None else np.sort(np.random.default_rng(seed).permutation(self.num_episodes)[:n])
         return replace(
             self,
-            observations=self.observations[:n],
-            actions=None if self.actions is None else self.actions[:n],
-            episode_returns=None if self.episode_returns is None else self.episode_returns[:n],
-            terminated=None if self.terminated is None else self.terminated[:n],
+            observations=tuple(self.observations[i] for i in chosen),
+            actions=None if self.actions is None else tuple(self.actions[i] for i in chosen),
+            episode_returns=None if self.episode_returns is None else self.episode_returns[chosen],
+            terminated=None if self.terminated is None else self.terminated[chosen],
         )
 
     def take_transitions(self, n: int, seed: int = 0) -> "Demos":

@@ -5,8 +5,8 @@ held-out rows: where a transition names its action one network says it all, the 
 disagreement. Continuous actions are Gaussian given (s,s'), with a covariance per side; choices have a softmax. Rows are
 judged by models that were fitted without their episode, so that fitting more does not look like disagreeing more.
 
-A classifier on (s,a,s') against one on (s,s') estimates the same number, and measured worse: 20 to 40 % too low on
-linear-Gaussian systems with 10,000 rows, where this is within 3 % (docs/claim.md).
+A classifier on (s,a,s') against one on (s,s') estimates the same number, and measured worse on linear-Gaussian systems
+(docs/claim.md has what was tried).
 """
 
 from collections.abc import Sequence

@@ -14,7 +14,7 @@ from iddm.rewards.estimators import ESTIMATORS, Critic
 from iddm.rewards.expert import ExpertSampler
 from iddm.rewards.rows import AgentRows, Transitions
 from iddm.rewards.term import Metrics, Term
-from iddm.utils.settings import BATCH, RATE, WEIGHT, WIDTH, Range, check
+from iddm.utils.settings import BATCH, COUNT, RATE, WEIGHT, WIDTH, Range, check
 
 UPDATES = Range(0, 1_000_000_000, whole=True)
 
@@ -59,7 +59,9 @@ class MutualInformation(Term):
     updates: int = 10
     """Gradient steps per iteration."""
     first_updates: int = 10
-    """Gradient steps in the first iteration."""
+    """Gradient steps before the first reward: over `first_iterations` iterations together."""
+    first_iterations: int = 1
+    """Iterations that share `first_updates`; before the last of them there is no reward. With one, it learns one rollout."""
     batch_size: int = 512
     """Batch size per gradient step."""
     hidden: tuple[int, ...] = (128, 128)
@@ -67,7 +69,7 @@ class MutualInformation(Term):
 
     def __post_init__(self) -> None:
         check(self, self.name, weight=WEIGHT, clip=WEIGHT, learning_rate=RATE, updates=UPDATES, first_updates=UPDATES)
-        check(self, self.name, batch_size=BATCH, hidden=WIDTH)
+        check(self, self.name, first_iterations=COUNT, batch_size=BATCH, hidden=WIDTH)
 
     def init(self, key: PRNGKeyArray, obs_size: int, action_size: int, compared: tuple[int, int] | None = None) -> CriticState:
         net = MLP(key, 2 * obs_size + action_size, self.hidden, 1)
@@ -100,7 +102,8 @@ class MutualInformation(Term):
             updates, opt_state = optimise.update(grads, state.opt_state)
             return CriticState(eqx.apply_updates(state.net, updates), opt_state, log_average, state.iteration), value
 
-        num_updates = jnp.where(state.iteration == 0, self.first_updates, self.updates)
+        first = -(-self.first_updates // self.first_iterations)
+        num_updates = jnp.where(state.iteration < self.first_iterations, first, self.updates)
         state, last_loss = jax.lax.fori_loop(0, num_updates, step, (state, jnp.zeros(())))
         return state._replace(iteration=state.iteration + 1), {"information": information, "loss": last_loss}
 
@@ -113,4 +116,4 @@ class MutualInformation(Term):
             mean = (agent.valid @ pmi) / total
             std = jnp.sqrt((agent.valid @ (pmi - mean) ** 2) / total)
             pmi = (pmi - mean) / jnp.maximum(std, 1e-6)
-        return self.weight * pmi
+        return jnp.where(state.iteration >= self.first_iterations, self.weight * pmi, 0.0)

@@ -8,6 +8,7 @@ from typing import Any
 from iddm.bundled import bundled_expert, bundled_fingerprint
 from iddm.config import Config, as_flag, configure, default_config, flat_settings, setting
 from iddm.demos import Demos, load_demos, save_demos
+from iddm.disagreement.measure import bundled_for, measure
 from iddm.envs.spec import import_module
 from iddm.evaluation import EVALUATION_SEED, env_of, evaluate, record_demos
 from iddm.learners import LEARNERS
@@ -27,6 +28,7 @@ __all__ = [
     "as_flag",
     "bundled_expert",
     "bundled_fingerprint",
+    "bundled_for",
     "config_of",
     "demos_fingerprint",
     "env_of",
@@ -38,6 +40,7 @@ __all__ = [
     "import_module",
     "load_demos",
     "load_policy",
+    "measure",
     "record_demos",
     "save_demos",
     "setting",

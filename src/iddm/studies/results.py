@@ -3,12 +3,13 @@
 runs.csv     the evaluation of every run           the same bytes wherever the runs were made
 curves.csv   returns of the training episodes      the same bytes wherever the runs were made
 evaluations.csv  evaluations during training       the same bytes wherever the runs were made
+measures.csv what else was measured of a policy, one number per row
 about.json   commit and seconds of every run
 """
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from math import isnan, nan
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -75,6 +76,8 @@ class Outcome:
     """(steps, return of the training episodes)"""
     about: dict[str, Any]
     evaluations: tuple[Evaluated, ...] = ()
+    measures: dict[str, float] = field(default_factory=dict)
+    """What else was measured of the policy, by name (`iddm.studies.measures`)."""
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), indent=2)
@@ -83,7 +86,8 @@ class Outcome:
     def from_json(text: str) -> "Outcome":
         data = json.loads(text)
         curve = tuple((int(s), float(r)) for s, r in data["curve"])
-        return Outcome(Result(**data["result"]), curve, data["about"], tuple(Evaluated(*row) for row in data["evaluations"]))
+        evaluations = tuple(Evaluated(*row) for row in data["evaluations"])
+        return Outcome(Result(**data["result"]), curve, data["about"], evaluations, data["measures"])
 
 
 def learning_curve(rows: Sequence[dict[str, float]]) -> tuple[tuple[int, float], ...]:
@@ -142,6 +146,12 @@ class Results:
         write_whole(directory / "curves.csv", to_csv(points, ["name", "steps", "episode_return"]))
         rows = [{"name": name} | row._asdict() for name, outcome in self.outcomes.items() for row in outcome.evaluations]
         write_whole(directory / "evaluations.csv", to_csv(rows, ["name", *Evaluated._fields]))
+        measured = [
+            {"name": name, "measure": measure, "value": value}
+            for name, outcome in self.outcomes.items()
+            for measure, value in outcome.measures.items()
+        ]
+        write_whole(directory / "measures.csv", to_csv(measured, ["name", "measure", "value"]))
         about = {name: outcome.about for name, outcome in self.outcomes.items()}
         write_whole(directory / "about.json", json.dumps(about, indent=2) + "\n")
         write_whole(
@@ -162,13 +172,20 @@ class Results:
             for row in from_csv(directory / "evaluations.csv"):
                 name, steps, *values = row.values()
                 evaluations.setdefault(name, []).append(Evaluated(int(steps), *(float(x or nan) for x in values)))
+            measures: dict[str, dict[str, float]] = {}
+            for point in from_csv(directory / "measures.csv") if (directory / "measures.csv").exists() else ():
+                measures.setdefault(point["name"], {})[point["measure"]] = float(point["value"])
             rows = records(Result, from_csv(directory / "runs.csv"))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise UserError(f"{directory}: not the results of studies ({type(error).__name__}: {error}).") from error
         return Results(
             {
                 row.name: Outcome(
-                    row, tuple(curves.get(row.name, ())), about.get(row.name, {}), tuple(evaluations.get(row.name, ()))
+                    row,
+                    tuple(curves.get(row.name, ())),
+                    about.get(row.name, {}),
+                    tuple(evaluations.get(row.name, ())),
+                    measures.get(row.name, {}),
                 )
                 for row in rows
             }

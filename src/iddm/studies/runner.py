@@ -13,6 +13,7 @@ from pathlib import Path
 
 from iddm.errors import UserError
 from iddm.studies.core import Run, bundled_expert, evaluate, finish, import_module
+from iddm.studies.measures import measured
 from iddm.studies.pool import Ended, Job, in_parallel
 from iddm.studies.results import Outcome, Result, Results, evaluated, learning_curve
 from iddm.studies.spec import EXPERT, RunSpec
@@ -62,17 +63,19 @@ def complete(spec: RunSpec, runs: str, imports: Sequence[str] = ()) -> None:
         return
     began = time.perf_counter()
     if spec.method == EXPERT:
-        policy, env, metrics = bundled_expert(spec.task), spec.task, []
+        policy, env, metrics, measures = bundled_expert(spec.task), spec.task, [], {}
     else:
         run = finish(spec.config, file.parent)
         policy, env, metrics = run.last_policy, None, run.metrics()
+        measures = measured(policy, spec)
     returns = evaluate(policy, env=env, episodes=spec.episodes).returns
     seconds = metrics[-1]["seconds"] if metrics else time.perf_counter() - began
     about = {"commit": commit(), "seconds": round(seconds, 1)}
     evaluations = evaluated(metrics)
     if evaluations:
         about["evaluated_at"] = [round(row["seconds"], 1) for row in metrics if not isnan(row["evaluation_return"])]
-    write_whole(file, Outcome(Result.of(spec, returns, metrics), learning_curve(metrics), about, evaluations).to_json())
+    outcome = Outcome(Result.of(spec, returns, metrics), learning_curve(metrics), about, evaluations, measures)
+    write_whole(file, outcome.to_json())
 
 
 def run_study(

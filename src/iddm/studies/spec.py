@@ -25,6 +25,10 @@ EXPERT = "expert"
 
 CONTROLS = ("random", "none")
 
+SAME_AS_GAIFO = "iddm-zero"
+"""The A/A control: IDDM with both weights 0. It differs from GAIfO by its random numbers alone, so what parts the two is chance,
+and no other difference of that size means anything."""
+
 UNTRAINED = ("random", EXPERT)
 """Nothing is learned, so there is one run whatever the seeds: the same actions each time."""
 
@@ -91,7 +95,7 @@ class RunSpec:
     @property
     def _demos_fingerprint(self) -> str:
         given = dict(self.settings).get("demos")
-        if given is None:
+        if given is None or given.startswith("expert:"):
             return bundled_fingerprint(self.task)
         return demos_fingerprint(given) if Path(given).exists() else ""  # the run itself says what is missing
 
@@ -135,7 +139,7 @@ def chosen(runs: Sequence[RunSpec], only: Sequence[str]) -> list[RunSpec]:
     """Runs whose task is among the tasks named and whose method is among the methods named."""
     tasks = {run.task.lower() for run in runs}
     methods = {run.method.lower() for run in runs}
-    words = {task.name.lower() if (task := find_task(word)) else word.lower() for word in only}
+    words = {task.name.lower() if (task := find_task(word)) and word.lower() not in tasks else word.lower() for word in only}
     if unknown := words - tasks - methods:
         raise UserError(
             f"--only {', '.join(sorted(unknown))}: the study has the tasks {', '.join(sorted(tasks))} "

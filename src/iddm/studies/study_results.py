@@ -33,6 +33,10 @@ class Cell:
     def spread(self) -> Spread:
         return spread(self.means)
 
+    def measures(self, name: str) -> list[float]:
+        """A measure of the policies besides the return (`iddm.studies.measures`), of the runs that have it."""
+        return [outcome.measures[name] for outcome in self.outcomes if name in outcome.measures]
+
     def setting(self, name: str) -> Any:
         """The value of a setting, by its flag's name, in every run of the cell."""
         return setting(self.spec.config, name)

@@ -9,20 +9,24 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool
 
-from iddm.bundled import bundled_demos, with_expert_actions
+from iddm.bundled import bundled_demos, bundled_expert, with_expert_actions
 from iddm.closeness import Yardstick, split
 from iddm.config import Config
 from iddm.demos import Demos, load_demos, require_compatible
 from iddm.demos.align import View, at_the_environments_rate, choose_columns, make_view, parse_stride
 from iddm.demos.units import scale_columns
-from iddm.envs.redundant import motors_of
+from iddm.envs.redundant import motors_of, shared_evenly
 from iddm.envs.spec import EnvShape, parse_kwargs
 from iddm.errors import UserError
+from iddm.evaluation import record_demos
 from iddm.rewards.expert import Expert, ExpertEnds, ExpertView
-from iddm.tasks import find_task
+from iddm.tasks import REDUNDANT, find_task
 
 LOG = logging.getLogger("iddm")
 CLEARLY_SHORTER = 0.9
+
+EXPERT = "expert:"
+"""Before the number of episodes that the bundled expert is to make."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,7 @@ def prepare_demonstrations(config: Config, shape: EnvShape, given: Demos | None)
     demos = demos if config.needs_expert_actions else demos.states_only()
     digest, returns = demos.digest(), demos.episode_returns
     config = complete_terms(config, demos, shape)
-    if config.needs_expert_actions and source.startswith("bundled: "):
+    if config.needs_expert_actions and demos.actions is None and source.startswith("bundled: "):
         demos = with_expert_actions(demos, config.env, motors_of(config.env, parse_kwargs(config.env_kwargs)))
     compared, demos, view = align_demos(demos, shape, config)
     demos = with_ends(demos, shape, view)
@@ -169,6 +173,8 @@ def find_demos(config: Config, given: Demos | None = None) -> tuple[str, Demos]:
     """The demonstrations that a config names, or those given, cut to size, and where they came from."""
     if given is not None:
         source, demos = "given in Python", given
+    elif config.demos and config.demos.startswith(EXPERT):
+        source, demos = f"bundled: {config.env.removeprefix(REDUNDANT)}", record_expert(config)
     elif config.demos:
         source, demos = config.demos, load_demos(config.demos, config.episode_column)
     else:
@@ -176,10 +182,23 @@ def find_demos(config: Config, given: Demos | None = None) -> tuple[str, Demos]:
         source, demos = f"bundled: {task.name if task else config.env}", bundled_demos(config.env)
     demos = scale_columns(demos, config.scale, source)
     if config.demo_episodes is not None:
-        demos = demos.take_episodes(config.demo_episodes)
+        demos = demos.take_episodes(config.demo_episodes, config.seed if config.demo_choice == "random" else None)
     if config.demo_transitions is not None:
         demos = demos.take_transitions(config.demo_transitions, seed=config.seed)
     return source, demos
+
+
+def record_expert(config: Config) -> Demos:
+    """New episodes of the bundled expert: "expert:50" with its most likely actions, "expert:50:stochastic" with sampled ones."""
+    count, _, how = (config.demos or "").removeprefix(EXPERT).partition(":")
+    if not count.isdecimal() or how not in ("", "stochastic"):
+        raise UserError(f"--demos {config.demos}: write expert:50, or expert:50:stochastic.")
+    expert = bundled_expert(config.env)
+    demos = record_demos(expert, int(count), with_actions=True, stochastic=how == "stochastic")
+    motors = motors_of(config.env, parse_kwargs(config.env_kwargs))
+    if motors is None or demos.actions is None:
+        return demos
+    return replace(demos, actions=tuple(shared_evenly(action, expert.action_space, motors) for action in demos.actions))
 
 
 def align_demos(demos: Demos, shape: EnvShape, config: Config) -> tuple[Demos, Demos, View]:

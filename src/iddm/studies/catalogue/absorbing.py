@@ -3,7 +3,7 @@
 from iddm.report.table import Table
 from iddm.studies.report.formatting import name_of, returns
 from iddm.studies.report.tables import OVER_SEEDS
-from iddm.studies.spec import Grid
+from iddm.studies.spec import SAME_AS_GAIFO, Grid
 from iddm.studies.study import Section, ShowTable, Study
 from iddm.studies.study_results import StudyResults
 
@@ -23,7 +23,7 @@ def without_and_with(known: StudyResults) -> Table:
 ABSORBING = Study(
     "absorbing",
     "Absorbing states, which take the survival bonus out of the reward",
-    (Grid(("Hopper", "HalfCheetah"), ("iddm", "gaifo"), ({}, {SETTING: True})),),
+    (Grid(("Hopper", "HalfCheetah"), ("iddm", "gaifo", SAME_AS_GAIFO), ({}, {SETTING: True})),),
     seeds=3,
     sections=(Section((ShowTable("absorbing", without_and_with),)),),
 )

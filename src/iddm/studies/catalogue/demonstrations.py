@@ -10,7 +10,7 @@ from iddm.studies.catalogue.light import LIGHT, LIGHTLY, titled
 from iddm.studies.core import Settings
 from iddm.studies.report.formatting import NOTHING, percent
 from iddm.studies.report.tables import INTERVAL, by_variant
-from iddm.studies.spec import SIX, UNTRAINED, Grid
+from iddm.studies.spec import SAME_AS_GAIFO, SIX, UNTRAINED, Grid
 from iddm.studies.statistics import mean_over_tasks
 from iddm.studies.study import Section, ShowChart, ShowTable, Study
 from iddm.studies.study_results import Cell, StudyResults
@@ -42,7 +42,7 @@ def scores(known: StudyResults) -> Table:
 
     caption = (
         f"Normalised score (random actions 0 %, expert 100 %): mean over seeds [{INTERVAL}] (number of seeds). "
-        f"Hopper, HalfCheetah and Ant {LIGHTLY}."
+        f"Hopper, HalfCheetah and Ant {LIGHTLY}. Which episodes or pairs are used is drawn with the seed."
     )
     return by_variant(StudyResults(known.grids, tuple(cells)), "demonstrations", amount, value, caption)
 
@@ -74,8 +74,8 @@ def _over_amounts(method: str, known: StudyResults, cells: list[Cell], amounts: 
 
 
 def _amounts(tasks: tuple[str, ...], settings: Settings) -> Grid:
-    amounts = (*({"demo_episodes": count} for count in (1, 4, 7)), {})  # {}: all ten
-    return Grid(tasks, METHODS, tuple({**amount, **settings} for amount in amounts))
+    drawn = ({"demo_episodes": count, "demo_choice": "random"} for count in (1, 4, 7))  # others with each seed
+    return Grid(tasks, METHODS, tuple({**amount, **settings} for amount in (*drawn, {})))  # {}: all ten
 
 
 def _pairs(task: str, count: int) -> Grid:
@@ -92,6 +92,8 @@ DEMOS = Study(
         _pairs("InvertedDoublePendulum", 256),
         _amounts(SIX[:3], {}),
         _amounts(SIX[3:], LIGHT),
+        Grid(SIX[:3], (SAME_AS_GAIFO,)),
+        Grid(SIX[3:], (SAME_AS_GAIFO,), (LIGHT,)),
     ),
     in_paper="Fig. 3",
     sections=(

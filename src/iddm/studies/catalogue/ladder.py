@@ -4,7 +4,7 @@ from iddm.report.table import Table
 from iddm.studies.core import Settings, config_of, setting, what_differs
 from iddm.studies.report.formatting import interval, lines, returns
 from iddm.studies.report.tables import INTERVAL, OVER_SEEDS, by_variant
-from iddm.studies.spec import Grid
+from iddm.studies.spec import SAME_AS_GAIFO, Grid
 from iddm.studies.study import Section, ShowTable, Study
 from iddm.studies.study_results import StudyResults
 
@@ -17,9 +17,10 @@ SHARED_CHANGES: dict[str, tuple[str, ...]] = {
 }
 CHANGES = {
     "gaifo": SHARED_CHANGES,
+    SAME_AS_GAIFO: SHARED_CHANGES,
     "iddm": SHARED_CHANGES
     | {
-        "estimator": ("mi.estimator", "mi.updates", "mi.first_updates", "mi.batch_size", "mi.hidden"),
+        "estimator": ("mi.estimator", "mi.updates", "mi.first_updates", "mi.first_iterations", "mi.batch_size", "mi.hidden"),
         "standardising": ("mi.standardise",),
         "weights": ("mi.weight", "entropy.weight"),
     },

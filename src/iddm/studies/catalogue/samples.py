@@ -10,7 +10,7 @@ from iddm.studies.catalogue.demonstrations import amount
 from iddm.studies.report.formatting import name_of, returns
 from iddm.studies.report.tables import OVER_SEEDS, by_variant
 from iddm.studies.results import Outcome
-from iddm.studies.spec import EXPERT, UNTRAINED, Grid
+from iddm.studies.spec import EXPERT, SAME_AS_GAIFO, UNTRAINED, Grid
 from iddm.studies.study import Section, ShowChart, ShowTable, Study
 from iddm.studies.study_results import Cell, StudyResults
 
@@ -94,7 +94,7 @@ def _grids(task: str) -> tuple[Grid, ...]:
     return (
         Grid((task,), UNTRAINED),
         Grid((task,), ("gaifo", "iddm"), tuple({**how, **which} for how in (off_policy, {}) for which in (one, ten))),
-        Grid((task,), ("bco",), (one, ten)),
+        Grid((task,), (SAME_AS_GAIFO, "bco"), (one, ten)),
     )
 
 

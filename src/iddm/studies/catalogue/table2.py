@@ -7,7 +7,7 @@ from iddm.studies.core import has_discriminator
 from iddm.studies.report.charts import curves
 from iddm.studies.report.formatting import NOTHING, difference, listed, name_of, number, percent, published, returns
 from iddm.studies.report.tables import INTERVAL, OR_EPISODES, by_method, every_cell
-from iddm.studies.spec import CONTROLS, EPISODES, EXPERT, SIX, UNTRAINED, Grid
+from iddm.studies.spec import CONTROLS, EPISODES, EXPERT, SAME_AS_GAIFO, SIX, UNTRAINED, Grid
 from iddm.studies.statistics import (
     Estimate,
     Scores,
@@ -19,7 +19,7 @@ from iddm.studies.statistics import (
 from iddm.studies.study import Section, ShowChart, ShowHtml, ShowTable, Study
 from iddm.studies.study_results import AT_CEILING, StudyResults
 
-METHODS = ("bc", "bco", "deepmimic", "gaifo-s", "gaifo", "iddm", "gail", EXPERT)
+METHODS = ("bc", "bco", "deepmimic", "gaifo-s", "gaifo", SAME_AS_GAIFO, "iddm", "gail", EXPERT)
 IN_README = ("random", "none", "gaifo", "iddm", "gail", EXPERT)
 STATE_ONLY = ("gaifo", "gaifo-s", "bco")
 """Methods that see what IDDM sees."""
@@ -91,9 +91,12 @@ def _ceiling(known: StudyResults) -> str:
 
 def paired(known: StudyResults) -> Table:
     """IDDM against the other methods that see states alone, seed by seed."""
-    ours = known.scores_by_seed("iddm")
-    others = [method for method in STATE_ONLY if method in known.methods]
-    differences = {method: paired_differences(ours, known.scores_by_seed(method)) for method in others}
+    pairs = [("iddm", method) for method in STATE_ONLY] + [(SAME_AS_GAIFO, "gaifo")]
+    differences = {
+        f"{name_of(one)} − {name_of(other)}": paired_differences(known.scores_by_seed(one), known.scores_by_seed(other))
+        for one, other in pairs
+        if one in known.methods and other in known.methods
+    }
 
     def cell(values: list[float] | None) -> str:
         return f"{difference(mean_interval(values))} ({len(values)})" if values else NOTHING
@@ -101,16 +104,17 @@ def paired(known: StudyResults) -> Table:
     rows = tuple(
         (
             f"{task} (at its ceiling)" if task in known.tasks_at_ceiling else task,
-            *(cell(differences[m].get(task)) for m in others),
+            *(cell(by_task.get(task)) for by_task in differences.values()),
         )
         for task in known.tasks
         if any(task in by_task for by_task in differences.values())
     )
     caption = (
-        "Difference of normalised scores in percentage points, positive where IDDM is better: mean over pairs of runs with the "
-        f"same seed [{INTERVAL.replace('mean over seeds', 'mean over pairs').replace('one seed', 'one pair')}] (number of pairs)."
+        "Difference of normalised scores in percentage points, positive where the first is better: mean over pairs of runs with "
+        f"the same seed [{INTERVAL.replace('mean over seeds', 'mean over pairs').replace('one seed', 'one pair')}] (number of "
+        "pairs). IDDM with weights 0 is GAIfO with other random numbers: what parts the two is chance."
     )
-    return Table(("task", *(f"IDDM − {name_of(method)}" for method in others)), rows, caption=caption)
+    return Table(("task", *differences), rows, caption=caption)
 
 
 def discriminators(known: StudyResults) -> Table:

@@ -5,7 +5,7 @@ from math import isnan
 
 from iddm.report.table import NOTHING
 from iddm.studies.paper import Published
-from iddm.studies.spec import CONTROLS, UNTRAINED
+from iddm.studies.spec import CONTROLS, SAME_AS_GAIFO, UNTRAINED
 from iddm.studies.statistics import Estimate, mean_interval
 from iddm.studies.study_results import Cell
 
@@ -19,6 +19,10 @@ NAMES = {
     "gaifo": "GAIfO",
     "iddm": "IDDM",
     "gail": "GAIL",
+    "gaifo-effort": "GAIfO, effort",
+    "iddm-inverse": "IDDM, inverse entropy",
+    "iddm-knn": "IDDM, neighbours",
+    "iddm-zero": "IDDM, weights 0",
 }
 """Methods as they are written; others by their own name."""
 
@@ -26,7 +30,7 @@ NAMES = {
 def name_of(method: str) -> str:
     """A method's name, with the controls marked."""
     name = NAMES.get(method, method)
-    return f"{name} (control)" if method in CONTROLS else name
+    return f"{name} (control)" if method in (*CONTROLS, SAME_AS_GAIFO) else name
 
 
 def number(value: float) -> str:
@@ -75,6 +79,15 @@ def returns(cell: Cell | None) -> str:
         only = cell.results[0]
         return f"{number(only.mean)} ± {number(only.std)} ({only.episodes} ep.)"
     return f"{number(cell.spread.mean)} ± {number(cell.spread.std)} ({cell.spread.seeds})"
+
+
+def mean_of(values: Sequence[float], digits: int = 2) -> str:
+    """The mean over seeds with its interval."""
+    if not values:
+        return NOTHING
+    mean = mean_interval(values)
+    ends = f" [{mean.low:.{digits}f}, {mean.high:.{digits}f}]" if mean.has_interval else ""
+    return f"{mean.value:.{digits}f}{ends}"
 
 
 def interval(cell: Cell) -> str:

@@ -1,0 +1,57 @@
+"""Where actions are redundant in continuous control: several motors per joint."""
+
+import json
+
+from iddm.report.table import Table
+from iddm.studies.catalogue.light import LIGHT, LIGHTLY
+from iddm.studies.core import Settings
+from iddm.studies.measures import DISAGREEMENT, NULL_ENERGY, TOLD_APART
+from iddm.studies.report.formatting import mean_of, name_of, returns
+from iddm.studies.report.tables import INTERVAL, OVER_SEEDS
+from iddm.studies.spec import SAME_AS_GAIFO, UNTRAINED, Grid
+from iddm.studies.study import Section, ShowTable, Study
+from iddm.studies.study_results import Cell, StudyResults
+
+TASKS = ("redundant/HalfCheetah", "redundant/Hopper")
+METHODS = ("gail", "gaifo", SAME_AS_GAIFO, "iddm", "iddm-inverse", "gaifo-effort")
+MOTORS = (1, 2, 4)
+
+
+def _with_motors(count: int) -> Settings:
+    return {"env_kwargs": json.dumps({"motors": count}), **LIGHT}
+
+
+def motors_of(cell: Cell) -> int:
+    return json.loads(cell.setting("env_kwargs"))["motors"]
+
+
+def by_motors(known: StudyResults) -> Table:
+    """Return, disagreement and null-space energy of each method by the number of motors per joint."""
+    trained = [cell for cell in known.cells if cell.spec.method not in UNTRAINED]
+    rows = [
+        (
+            cell.spec.task.partition("/")[2],
+            str(motors_of(cell)),
+            name_of(cell.spec.method),
+            returns(cell),
+            mean_of(cell.measures(DISAGREEMENT)),
+            mean_of(cell.measures(TOLD_APART)),
+            mean_of(cell.measures(NULL_ENERGY), digits=3),
+        )
+        for cell in sorted(trained, key=lambda cell: (TASKS.index(cell.spec.task), motors_of(cell)))
+    ]
+    caption = (
+        f"{LIGHTLY[0].upper()}{LIGHTLY[1:]}. {OVER_SEEDS} Disagreement (iddm disagreement) in nats, on transitions that agent "
+        f"and expert share; told apart: 0.5 where transitions are matched; brackets: {INTERVAL}."
+    )
+    heads = ("task", "motors", "method", "return", "disagreement", "told apart", "null-space energy")
+    return Table(heads, tuple(rows), 3, caption)
+
+
+REDUNDANT = Study(
+    "redundant",
+    "Where actions are redundant: several motors per joint",
+    (Grid(TASKS, UNTRAINED), Grid(TASKS, METHODS, tuple(map(_with_motors, MOTORS)))),
+    seeds=3,
+    sections=(Section((ShowTable("redundant", by_motors),)),),
+)
