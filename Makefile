@@ -13,7 +13,7 @@ run: $(VENV)/.ready
 	$(BIN)/iddm report $(QUICKSTART) --episodes 20 --out report.html
 
 test: $(VENV)/.ready
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
 
 test-slow: $(VENV)/.ready
 	$(BIN)/python -m pytest -m slow

@@ -37,7 +37,7 @@ def outcome(spec: RunSpec) -> Outcome:
     curve = () if spec.method == "bc" else tuple((int(s), round(float(r), 2)) for s, r in zip(steps, climb, strict=True))
     evaluated_at = [round(60 * step / spec.steps, 1) for step, _ in curve]
     about = {"commit": "0000000", "seconds": 60.0 + spec.seed, "evaluated_at": evaluated_at}
-    evaluations = tuple(Evaluated(step, value, 100.0, round(value / TOP[spec.task], 4)) for step, value in curve)
+    evaluations = tuple(Evaluated(step, value, 100.0, round(value / top, 4)) for step, value in curve)
     return Outcome(Result.of(spec, final + 10 * rng.standard_normal(spec.episodes)), curve, about, evaluations)
 
 

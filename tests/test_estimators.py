@@ -27,7 +27,8 @@ def gaussian_pmi(x: jax.Array, y: jax.Array, rho: float) -> jax.Array:
     return jnp.sum(joint + 0.5 * (x**2 + y**2), axis=-1)
 
 
-def train_critic(name: str, dims: int, rho: float, updates: int, batch: int = 512) -> MLP:
+def train_critic(name: str, dims: int, rho: float, updates: int) -> MLP:
+    batch = 128 if name == "infonce" else 512  # each of its rows has 64 contrasts
     estimator, optimise = ESTIMATORS[name], optax.adam(optax.cosine_decay_schedule(1e-3 if dims > 2 else 3e-3, updates))
     net = MLP(jax.random.PRNGKey(0), 2 * dims, (128, 128), 1)
 

@@ -21,7 +21,7 @@ def test_ppo_learns_cartpole_from_its_reward(tmp_path) -> None:
 def test_state_only_imitation_learns_cartpole(method: str, cartpole_demos, tmp_path) -> None:
     terms = {"adversarial": DISCRIMINATOR} | ({"mi": {"hidden": (64, 64)}} if method == "iddm" else {})
     demos = cartpole_demos.states_only()
-    run = train("CartPole", demos, method, tmp_path / "run", steps=60_000, **LEARN, **FAST, **terms)
+    run = train("CartPole", demos, method, tmp_path / "run", steps=40_000, **LEARN, **FAST, **terms)
     assert iddm.evaluate(run.policy, episodes=10).mean > 180
     assert all(row["adversarial/loss"] == row["adversarial/loss"] for row in run.metrics())
 

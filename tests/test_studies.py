@@ -25,11 +25,11 @@ from iddm.studies.core import bundled_expert, config_of, setting
 from iddm.studies.measures import DISAGREEMENT, NULL_ENERGY, measured
 from iddm.studies.pool import in_parallel
 from iddm.studies.results import Outcome, Result, Results, learning_curve, saturated
-from iddm.studies.runner import Progress, complete, run_study
+from iddm.studies.runner import Progress, complete, outcome_file, run_study
 from iddm.studies.spec import EXPERT, SAME_AS_GAIFO, UNTRAINED, Grid, RunSpec
 from iddm.training.demonstrations import find_demos
 
-TINY = (("adversarial.hidden", (8, 8)), ("hidden", (8, 8)), ("num_envs", 2), ("rollout_length", 32))
+TINY = (("adversarial.hidden", (8, 8)), ("evaluations", 0), ("hidden", (8, 8)), ("num_envs", 2), ("rollout_length", 32))
 ROOT = Path(__file__).parents[1]
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src")])}
 RESULT_FILES = ("runs.csv", "curves.csv")
@@ -178,7 +178,9 @@ def test_results_come_back_from_disk_as_they_went(tmp_path: Path) -> None:
 
 def test_measures_come_back_from_disk_and_are_in_the_table_of_redundant_motors(tmp_path: Path) -> None:
     specs = [spec for spec in STUDIES["redundant"].runs(seeds=2) if spec.method in ("gaifo", "iddm-inverse")]
-    made = [Outcome(Result.of(spec, np.ones(50)), (), {}, {DISAGREEMENT: 2.5 + spec.seed, NULL_ENERGY: 0.25}) for spec in specs]
+    made = [
+        Outcome(Result.of(spec, np.ones(50)), (), {}, (), {DISAGREEMENT: 2.5 + spec.seed, NULL_ENERGY: 0.25}) for spec in specs
+    ]
     Results({}).with_outcomes(made).save(tmp_path)
     known = Results.load(tmp_path)
     assert known.outcomes == {outcome.result.name: outcome for outcome in made}
@@ -275,8 +277,15 @@ def test_a_killed_study_goes_on_and_does_nothing_twice(tmp_path: Path) -> None:
     assert rows > 32
     subprocess.run([*command, str(tmp_path / "killed")], env=ENVIRONMENT, check=True)
     assert first.stat().st_mtime_ns == made
-    subprocess.run([*command, str(tmp_path / "whole")], env=ENVIRONMENT, check=True)
+    whole = Results({}).with_outcomes(outcome_of(spec, tmp_path / "whole") for spec in (tiny("gaifo"), tiny("gaifo", 1, 3_200)))
+    whole.save(tmp_path / "whole" / "out")
     assert results(tmp_path / "killed" / "out") == results(tmp_path / "whole" / "out")
+
+
+def outcome_of(spec: RunSpec, runs: Path) -> Outcome:
+    """What a run leaves that nobody disturbs."""
+    complete(spec, str(runs))
+    return Outcome.from_json(outcome_file(spec, runs).read_text())
 
 
 def _die_once_at_a_checkpoint(spec: RunSpec, runs: str) -> None:
@@ -323,7 +332,7 @@ def test_ray_gives_the_same_bytes_as_the_local_pool_also_when_a_worker_dies(tmp_
 def test_a_quick_study_is_small_whatever_the_study() -> None:
     for study in STUDIES.values():
         runs = study.runs(quick=True)
-        assert len(runs) <= 20
+        assert len(runs) <= 28
         assert len({run.task for run in runs}) <= 2
         assert all(run.steps <= 4096 and run.episodes == 5 for run in runs)
         learned = [run for run in runs if run.method not in UNTRAINED]

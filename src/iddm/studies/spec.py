@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -99,7 +100,7 @@ class RunSpec:
             return bundled_fingerprint(self.task)
         return demos_fingerprint(given) if Path(given).exists() else ""  # the run itself says what is missing
 
-    @property
+    @cached_property
     def config(self) -> Config:
         return config_of(self.task, self.method, {"steps": self.steps, "seed": self.seed, **dict(self.settings)})
 
