@@ -13,7 +13,7 @@ DISCRIMINATOR = {"hidden": (64, 64), "learning_rate": 1e-3, "batch_size": 256}
 
 
 def test_ppo_learns_cartpole_from_its_reward(tmp_path) -> None:
-    run = train("CartPole", None, "ppo", tmp_path / "run", steps=40_000, **LEARN, **FAST)
+    run = train("CartPole", None, "ppo", tmp_path / "run", steps=30_000, **LEARN, **FAST)
     assert iddm.evaluate(run.policy, episodes=10).mean > 190
 
 
@@ -27,7 +27,7 @@ def test_state_only_imitation_learns_cartpole(method: str, cartpole_demos, tmp_p
 
 
 def test_categorical_and_gaussian_policies_learn_through_the_gymnasium_backend(tmp_path) -> None:
-    run = train("InvertedPendulum-v5", None, "ppo", tmp_path / "run", steps=40_000, backend="gymnasium", **LEARN, **FAST)
+    run = train("InvertedPendulum-v5", None, "ppo", tmp_path / "run", steps=24_000, backend="gymnasium", **LEARN, **FAST)
     assert iddm.evaluate(run.policy, episodes=5).mean > 200
 
 

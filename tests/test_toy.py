@@ -55,7 +55,7 @@ def test_rows_come_back_from_their_file(tmp_path) -> None:
 
 
 def test_study_writes_table_and_figures_and_does_nothing_twice(tmp_path, capsys) -> None:
-    command = ["toy", "--seeds", "1", "--choices", "2", "--steps", "2048", "--workers", "1"]
+    command = ["toy", "--seeds", "1", "--choices", "2", "--steps", "1024", "--workers", "1"]
     command += ["--out", str(tmp_path / "out"), "--runs", str(tmp_path / "runs")]
     assert main(command) == 0
     printed = capsys.readouterr().out
@@ -65,11 +65,11 @@ def test_study_writes_table_and_figures_and_does_nothing_twice(tmp_path, capsys)
     first = (tmp_path / "out" / "toy.csv").read_text()
     policies = {file: file.stat().st_mtime_ns for file in tmp_path.glob("runs/*/*/policy.safetensors")}
     assert len(policies) == 4
-    rows = toy_cell(2, 0, tmp_path / "runs", 2048)
+    rows = toy_cell(2, 0, tmp_path / "runs", 1024)
     assert rows_to_csv(rows) == first
     assert policies == {file: file.stat().st_mtime_ns for file in policies}
     with pytest.raises(UserError, match="other settings"):
-        finish(toy_config("gaifo", 2, 0, 4096), tmp_path / "runs" / "n2-seed0" / "gaifo")
+        finish(toy_config("gaifo", 2, 0, 2048), tmp_path / "runs" / "n2-seed0" / "gaifo")
 
 
 def test_study_toy_runs_the_same_study(tmp_path, monkeypatch) -> None:

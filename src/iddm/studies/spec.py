@@ -48,6 +48,7 @@ QUICK: Settings = {
     "rollout_length": 32,
     "adversarial.hidden": (32, 32),
     "mi.hidden": (32, 32),
+    "inverse_entropy.hidden": (32, 32),
     "mi.updates": 2,
     "mi.first_updates": 2,
 }
