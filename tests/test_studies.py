@@ -249,14 +249,13 @@ def test_a_failed_run_is_tried_twice_reported_and_does_not_stop_the_others(cartp
     assert set(Results.load(tmp_path / "out").outcomes) == {good.name}
 
 
-STUDY = """
+STUDY = f"""
 import sys
-import threading
 from pathlib import Path
 from iddm.studies.runner import Progress, run_study
-from tests.test_studies import tiny
+from iddm.studies.spec import RunSpec
 if __name__ == "__main__":
-    specs = [tiny("gaifo"), tiny("gaifo", 1, 3_200)]
+    specs = [RunSpec("Hopper", "gaifo", seed, {TINY!r}, steps, episodes=2) for seed, steps in ((0, 640), (1, 3_200))]
     run_study(Progress(specs, Path(sys.argv[1]) / "runs"), Path(sys.argv[1]) / "out", workers=1)
 """
 
