@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 # Most of the tests' time is spent compiling programs that run for a moment: compile them fast, not well, and keep them, for the
-# processes that tests start too. XLA ends a process at a flag that it does not know, so that one is for versions that were tried.
+# processes that tests start too. XLA ends a process at a flag that it does not know, so these are for versions that were tried.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache" / "jax"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
 if version("jaxlib").startswith("0.10."):
-    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
+    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1")
 
 import jax
 import numpy as np

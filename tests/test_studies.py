@@ -255,7 +255,7 @@ from pathlib import Path
 from iddm.studies.runner import Progress, run_study
 from iddm.studies.spec import RunSpec
 if __name__ == "__main__":
-    specs = [RunSpec("Hopper", "gaifo", seed, {TINY!r}, steps, episodes=2) for seed, steps in ((0, 640), (1, 3_200))]
+    specs = [RunSpec("Hopper", "expert", 0, episodes=2), RunSpec("Hopper", "gaifo", 1, {TINY!r}, 3_200, episodes=2)]
     run_study(Progress(specs, Path(sys.argv[1]) / "runs"), Path(sys.argv[1]) / "out", workers=1)
 """
 
@@ -270,13 +270,15 @@ def test_a_killed_study_goes_on_and_does_nothing_twice(tmp_path: Path) -> None:
         while not list(second.glob("checkpoints/*")) and time.monotonic() < deadline:
             time.sleep(0.05)
         runner.kill()
-    first = tmp_path / "killed" / "runs" / tiny("gaifo").name / "policy.safetensors"
+    first = outcome_file(tiny(EXPERT, steps=0), tmp_path / "killed" / "runs")
     made, rows = first.stat().st_mtime_ns, len((second / "metrics.csv").read_text().splitlines())
     assert not (second / "policy.safetensors").exists()
     assert rows > 32
     subprocess.run([*command, str(tmp_path / "killed")], env=ENVIRONMENT, check=True)
     assert first.stat().st_mtime_ns == made
-    whole = Results({}).with_outcomes(outcome_of(spec, tmp_path / "whole") for spec in (tiny("gaifo"), tiny("gaifo", 1, 3_200)))
+    whole = Results({}).with_outcomes(
+        outcome_of(spec, tmp_path / "whole") for spec in (tiny(EXPERT, steps=0), tiny("gaifo", 1, 3_200))
+    )
     whole.save(tmp_path / "whole" / "out")
     assert results(tmp_path / "killed" / "out") == results(tmp_path / "whole" / "out")
 
