@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 import pytest
 
 import iddm
@@ -43,6 +44,7 @@ def marker(tmp_path: Path, monkeypatch) -> Iterator[Path]:
     (tmp_path / "waiting_module.py").write_text(
         f"import pathlib\npathlib.Path({str(marker)!r}).touch()\ndef make(**options): return None\n"
     )
+    iddm.save_demos(iddm.Demos((np.ones((5, 3)),), (np.ones((4, 1)),)), tmp_path / "shown.npz")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.chdir(tmp_path)
     yield marker
@@ -82,6 +84,7 @@ def registered() -> Iterator[None]:
         "doctor RUN",
         "report RUN --episodes 1",
         "film RUN",
+        "disagreement RUN --demos shown.npz",
         "compare RUN --episodes 1",
     ],
 )
