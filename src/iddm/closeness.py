@@ -40,7 +40,9 @@ def split(demos: Demos) -> Split | None:
     """Hold out a fifth: whole episodes from the end, or blocks of each episode; None where there is too little for that."""
     if demos.num_episodes >= FEWEST:
         num_rest = demos.num_episodes - round(demos.num_episodes * SHARE)
-        return Split(demos.take_episodes(num_rest), _episodes_from(demos, num_rest), by_blocks=False)
+        return Split(
+            demos.take_episodes(num_rest), demos.choose_episodes(np.arange(num_rest, demos.num_episodes)), by_blocks=False
+        )
     if demos.lengths.min() < 2 * NUM_BLOCKS:
         return None
     rest, held_out = [], []
@@ -50,16 +52,6 @@ def split(demos: Demos) -> Split | None:
         held_out += [(episode, *first), (episode, *second)]
         rest += [(episode, 0, first[0]), (episode, first[1], second[0]), (episode, second[1], edges[-1])]
     return Split(_pieces(demos, rest), _pieces(demos, held_out), by_blocks=True)
-
-
-def _episodes_from(demos: Demos, first: int) -> Demos:
-    return replace(
-        demos,
-        observations=demos.observations[first:],
-        actions=None if demos.actions is None else demos.actions[first:],
-        episode_returns=None if demos.episode_returns is None else demos.episode_returns[first:],
-        terminated=None if demos.terminated is None else demos.terminated[first:],
-    )
 
 
 def _pieces(demos: Demos, cuts: list[tuple[int, int, int]]) -> Demos:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float32, Int32, Int64, Shaped
+from jaxtyping import Float32, Int32, Int64, Integer, Shaped
 
 from iddm.demos.check import (
     check_actions,
@@ -85,7 +85,12 @@ class Demos:
     def take_episodes(self, n: int, seed: int | None = None) -> "Demos":
         """The first n episodes, or n drawn at random with a seed, in their order."""
         n = check_count(n, self.num_episodes, "episode(s)")
-        chosen = np.arange(n) if seed is None else np.sort(np.random.default_rng(seed).permutation(self.num_episodes)[:n])
+        return self.choose_episodes(
+            np.arange(n) if seed is None else np.sort(np.random.default_rng(seed).permutation(self.num_episodes)[:n])
+        )
+
+    def choose_episodes(self, chosen: Integer[np.ndarray, " chosen"]) -> "Demos":
+        """The episodes with these numbers."""
         return replace(
             self,
             observations=tuple(self.observations[i] for i in chosen),
