@@ -10,10 +10,11 @@ from typing import Annotated, Any, Literal
 import msgspec
 import tyro
 
+from iddm.envs.spec import MakeEnv, resolve, shape_of
 from iddm.envs.vector import Backend
 from iddm.errors import UserError
 from iddm.learners import LEARNERS, PPO, Learner, Schedule
-from iddm.methods import Preset, find_method
+from iddm.methods import Preset, find_method, has_choice_of_learner
 from iddm.rewards import TERMS, Term
 from iddm.tasks import find_task
 from iddm.utils.settings import COUNT, Range, check
@@ -155,6 +156,22 @@ def _what(error: Exception) -> str:
     return f"'{error.args[0]}' is missing or unknown" if isinstance(error, KeyError) else str(error).splitlines()[0]
 
 
+def usual_learner(
+    env: str | MakeEnv, method: str = "iddm", preset: str = "tuned", env_kwargs: Mapping[str, Any] | None = None
+) -> str:
+    """What a user gets who names no learner: off-policy where method and actions allow it, else the method's own.
+
+    It looks at the environment. Experts are PPO's unless one asks for another.
+    """
+    own = find_method(method, preset).learner.name
+    if method == "ppo" or not has_choice_of_learner(method, preset):
+        return own
+    try:
+        return "sac" if shape_of(resolve(env, kwargs=dict(env_kwargs or {}))).action_space.bounded else own
+    except UserError:
+        return own  # what is wrong with the environment is said where it is used
+
+
 def default_config(env: str, method: str = "iddm", preset: str = "tuned", learner: str | None = None) -> Config:
     """The settings that a method starts from on a task, with its own learner or with the one named ("sac")."""
     value, task = find_method(method, preset, learner), find_task(env)
@@ -244,9 +261,9 @@ def as_flag(name: str, value: Any) -> str:
 
 def command_of(config: Config) -> str:
     """The command that makes a run of this config."""
-    own, is_expert = find_method(config.method, config.preset).learner.name, config.method == "ppo"
+    is_expert = config.method == "ppo"
     flags = {} if is_expert else {"method": config.method}
-    flags |= {} if config.learner.name == own else {"learner": config.learner.name}
+    flags |= {"learner": config.learner.name} if has_choice_of_learner(config.method, config.preset) else {}
     flags |= {} if config.preset == "tuned" else {"preset": config.preset}
     flags |= {"steps": config.steps, "seed": config.seed} | changed_settings(config)
     command = "iddm expert" if is_expert else "iddm train"

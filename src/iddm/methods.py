@@ -127,6 +127,11 @@ def register_method(name: str, method: Method, off_policy: Method | None = None)
         OFF_POLICY[name] = off_policy
 
 
+def has_choice_of_learner(name: str, preset: str = "tuned") -> bool:
+    """Whether a method can be learned on-policy and off-policy."""
+    return preset == "tuned" and name in OFF_POLICY
+
+
 def find_method(name: str, preset: str = "tuned", learner: str | None = None) -> Method:
     """The method of this name, with its own learner or with the one named."""
     presets = {"tuned": TUNED, "paper": PAPER}
@@ -137,6 +142,6 @@ def find_method(name: str, preset: str = "tuned", learner: str | None = None) ->
     method = presets[preset][name]
     if learner is None or learner == method.learner.name:
         return method
-    if learner != "sac" or name not in OFF_POLICY or preset != "tuned":
+    if learner != "sac" or not has_choice_of_learner(name, preset):
         raise UserError(f"Method '{name}' with preset '{preset}' learns with {method.learner.name}, not with '{learner}'.")
     return OFF_POLICY[name]

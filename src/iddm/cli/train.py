@@ -95,25 +95,37 @@ def _peek(args: list[str], flag: str, default: str) -> str:
     return default
 
 
-def train_flags(args: list[str], expert: bool = False, task: str | None = None) -> tuple[Any, Path | None]:
+def _env_among(args: list[str]) -> str:
+    """The argument that names the environment, as far as one can tell before the flags are known."""
+    import gymnasium as gym
+
+    from iddm.tasks import find_task
+
+    words = [arg for arg in args if not arg.startswith("-")]
+    return next((word for word in words if find_task(word) or word in gym.registry), next(iter(words), ""))
+
+
+def train_flags(args: list[str], expert: bool = False, env: str | None = None) -> tuple[Any, Path | None]:
     """Parse a config whose defaults, and whose flags, are those of the chosen method, preset and task.
 
     The learner's settings are plain flags, and may have its name in front (--ppo.epochs); a term's always have its name.
     """
-    from iddm.config import Config, default_config, expert_config
-    from iddm.tasks import find_task
+    from iddm.config import Config, default_config, expert_config, usual_learner
 
-    if task is None:
-        task = next((arg for arg in args if find_task(arg)), "")
-    preset, chosen = _peek(args, "--preset", "tuned"), _peek(args, "--learner", "") or None
-    method = _peek(args, "--method", "iddm")
-    default = expert_config(task, preset, chosen) if expert else default_config(task, method, preset, chosen)
+    env = _env_among(args) if env is None else env
+    preset, method, chosen = _peek(args, "--preset", "tuned"), _peek(args, "--method", "iddm"), _peek(args, "--learner", "")
+    if expert:
+        default = expert_config(env, preset, chosen or None)
+    else:
+        chosen = chosen or usual_learner(env, method, preset, given_kwargs(_peek(args, "--env-kwargs", "{}")))
+        default = default_config(env, method, preset, chosen)
     learner, terms = default.learner, default.terms
     default = dataclasses.replace(default, env=tyro.MISSING)  # pyright: ignore[reportArgumentType]
     out = Annotated[Path | None, tyro.conf.arg(help="Directory of the run; without it, one under runs/.")]
     plain = tyro.conf.arg(name="")
     which = Annotated[
-        str, tyro.conf.arg(name="learner", help="How the policy is learned: ppo, or sac for fewer environment steps.")
+        str,
+        tyro.conf.arg(name="learner", help="How the policy is learned: sac (few steps; continuous actions only) or ppo."),
     ]
     imports = Annotated[
         str | None,
@@ -129,7 +141,7 @@ def train_flags(args: list[str], expert: bool = False, task: str | None = None) 
         prog="iddm expert" if expert else "iddm train",
         description=f"Settings of {default.method}. Each method has its own: --method M --help. Continue a run: --resume DIR.",
     )
-    if find_task(given.config.env) != find_task(task):  # the word that named a task was a flag's value, as in --out Ant
+    if given.config.env != env:  # the word that was taken for it was a flag's value, as in --out Ant
         return train_flags(args, expert, given.config.env)
     terms = {name: getattr(given, name) for name in terms}
     return dataclasses.replace(given.config, learner=given.own, terms=terms), given.out

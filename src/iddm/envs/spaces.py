@@ -37,6 +37,11 @@ class ActionSpace:
         return self.discrete or (fits and bool((low <= high).all()))
 
     @property
+    def bounded(self) -> bool:
+        """Whether actions are continuous and every component has limits."""
+        return not self.discrete and bool(np.isfinite([self.low, self.high]).all())
+
+    @property
     def centre_and_scale(self) -> tuple[np.ndarray, np.ndarray]:
         """What turns the policy's action into the environment's: centre + scale · action."""
         low, high = np.asarray(self.low), np.asarray(self.high)

@@ -49,7 +49,7 @@ class SAC(Learner):
     buffer_size: int = 1_000_000
     """Transitions kept in memory: a million of HalfCheetah's take 0.2 GB, of Ant's 0.9 GB."""
     recent_steps: int = 20_000
-    """The newest transitions, from which the terms of the reward learn."""
+    """The newest transitions, from which the terms of the reward learn; the discriminator half from them, half from all."""
     hidden: tuple[int, ...] = (128, 128)
     """Width of the hidden layers of the policy and the critics."""
     learning_rate: float = 3e-4
@@ -62,6 +62,8 @@ class SAC(Learner):
     """How fast the target critics follow the critics."""
     policy_every: int = 2
     """Critic updates per update of the policy."""
+    average_rate: float = 4e-4
+    """How fast the policy that is kept, an average of weights, follows the one that acts; 1 keeps the one that acts."""
     temperature: float = 0.01
     """Initial weight of the policy's entropy; it is tuned towards `target_entropy`, never below the entropy term's weight."""
     target_entropy: float = -1.0
@@ -75,7 +77,7 @@ class SAC(Learner):
         check(self, num_envs=Range(1, 100_000, whole=True), rollout_length=Range(1, 1_000_000, whole=True), restart_every=NATURAL)
         check(self, random_steps=COUNT, updates_per_step=Range(0, 100, above=True), batch_size=BATCH, recent_steps=COUNT)
         check(self, buffer_size=Range(1_000, 100_000_000, whole=True), hidden=WIDTH, learning_rate=RATE)
-        check(self, critic_learning_rate=RATE, discount=DISCOUNT, target_rate=SHARE, policy_every=COUNT)
+        check(self, critic_learning_rate=RATE, discount=DISCOUNT, target_rate=SHARE, policy_every=COUNT, average_rate=SHARE)
         check(self, temperature=Range(0, 100, above=True), target_entropy=Range(-100, 100), final_target_entropy=Range(-100, 100))
 
     @property
@@ -92,8 +94,7 @@ class SAC(Learner):
         )
 
     def check_problem(self, problem: Problem) -> None:
-        space = problem.action_space
-        if space.discrete or not np.isfinite([space.low, space.high]).all():
+        if not problem.action_space.bounded:
             raise UserError("The learner sac is for continuous actions with limits; use --learner ppo.")
         if any(term.starts_from_demos or term.name == "tracking" for term in problem.terms):
             raise UserError("The learner sac cannot follow a demonstration in time; use --learner ppo.")
@@ -118,8 +119,10 @@ class SAC(Learner):
             "temperature": self.adam().init(log_temperature),
         }
         normaliser = Normaliser.start(obs_size, *((None, None) if expert is None else (expert.rows, expert.view.columns)))
-        copy = jax.tree.map(lambda x: x + 0, critics)  # buffers of its own: the state's memory is used again
-        return SACState(policy, critics, copy, log_temperature, opt_states, terms, inverse, normaliser)
+        average, targets = jax.tree.map(lambda x: x + 0, (policy, critics))  # with memory of their own, for it is used again
+        return SACState(
+            policy, average, critics, targets, log_temperature, opt_states, terms, inverse, normaliser, jnp.ones(obs_size)
+        )
 
     def adam(self) -> optax.GradientTransformation:
         return optax.adam(self.learning_rate)
@@ -140,12 +143,10 @@ class SAC(Learner):
         """Take in a rollout and draw what is learned from it; after the random steps, as much as they are owed."""
         buffer.add(rollout)
         columns, known = buffer.columns, buffer.statistics
-        newest = buffer.newest(self.recent_steps)
-        obs, change = newest[:, columns.obs], newest[:, columns.next_obs] - newest[:, columns.obs]
+        newest = buffer.newest(rollout.valid.size)
         scales = {
             "seen": (known.mean.astype(np.float32), (known.square / np.maximum(known.num_rows, 1)).astype(np.float32)),
-            "seen_recently": (obs.mean(axis=0), obs.var(axis=0)),
-            "change_var": change.var(axis=0),
+            "change_var": (newest[:, columns.next_obs] - newest[:, columns.obs]).var(axis=0),
             "ends": (known.num_rows, known.num_terminated, known.terminated_steps),
         }
         owed = rollout.valid.size * self.updates_per_step
@@ -154,11 +155,14 @@ class SAC(Learner):
             yield ReplayBatches(buffer.draw(rng, shape), buffer.draw(rng, shape, self.recent_steps), **scales)
 
     def actor(self, state: SACState, iteration: int) -> tuple[SquashedGaussianPolicy, Normaliser] | None:
-        return None if iteration == 0 else self.policy(state)
+        return None if iteration == 0 else (state.policy, self._scale(state))
 
     def policy(self, state: SACState) -> tuple[SquashedGaussianPolicy, Normaliser]:
+        return state.average, self._scale(state)
+
+    def _scale(self, state: SACState) -> Normaliser:
         mean, std = state.normaliser.mixture_scale()
-        return state.policy, Normaliser(jnp.ones(()), mean, std**2, None, None)
+        return Normaliser(jnp.ones(()), mean, std**2, None, None)
 
     def update(
         self,
@@ -171,7 +175,9 @@ class SAC(Learner):
     ) -> tuple[SACState, Metrics]:
         """Algorithm 1 off-policy, K times: update I and D_φ, take their rewards for a batch, update Q, π_θ and temperature."""
         batches, now = rollout, progress.left
-        state = eqx.tree_at(lambda s: s.normaliser, state, state.normaliser.with_agent(*batches.seen))
+        change_var = jnp.where(state.normaliser.count > 0, state.change_var, batches.change_var)
+        settled = state.normaliser.settled(*batches.seen), change_var
+        state = eqx.tree_at(lambda s: (s.normaliser, s.change_var), state, settled)
 
         def step(state: SACState, inputs: tuple[Array, Array, PRNGKeyArray, Array]) -> tuple[SACState, Metrics]:
             rows, recent, key, i = inputs

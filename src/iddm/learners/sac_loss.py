@@ -19,17 +19,16 @@ def critic_target(
     reward: Float[Array, " rows"],
     targets: Critics,
     next_state_action: Float[Array, "rows inputs"],
-    entropy_cost: Float[Array, " rows"],
     terminated: Bool[Array, " rows"],
     discount: float,
     terminal_value: Float[Array, ""] | float = 0.0,
 ) -> Float[Array, " rows"]:
-    """y = r + γ (min Q̄(s', a') − α log π(a'|s')), a' ~ π   (Eqs. 3, 5); after an end, the value of staying there.
+    """y = r + γ min Q̄(s', a'), a' ~ π   (Eq. 5); after an end, the value of staying there.
 
-    `entropy_cost` is α log π(a'|s'). A truncated episode goes on: only `terminated` rows end.
+    The entropy is not part of the value (as in RLPD, Ball et al. 2023): it acts on the policy alone, so that a temperature that
+    is being tuned moves no values. A truncated episode goes on: only `terminated` rows end.
     """
-    soft_value = lower_value(targets, next_state_action) - entropy_cost
-    return reward + discount * jnp.where(terminated, terminal_value, soft_value)
+    return reward + discount * jnp.where(terminated, terminal_value, lower_value(targets, next_state_action))
 
 
 def critic_loss(

@@ -28,6 +28,8 @@ class SACState(eqx.Module):
     """Everything that learning changes."""
 
     policy: SquashedGaussianPolicy
+    average: SquashedGaussianPolicy
+    """Of the policy's weights over its last updates: what is evaluated and saved."""
     critics: tuple[MLP, MLP]
     targets: tuple[MLP, MLP]
     log_temperature: Float[Array, ""]
@@ -35,7 +37,9 @@ class SACState(eqx.Module):
     terms: dict[str, PyTree]
     inverse: PyTree
     normaliser: Normaliser
-    """The scale of policy and critics: of all that the agent has seen and the demonstrations, with equal weight."""
+    """The scale of all networks: of demonstrations and first random steps, with equal weight; it stays as it is."""
+    change_var: Float[Array, " obs"]
+    """Variance of s' − s in the first random steps; it stays too."""
 
 
 class ReplayBatches(NamedTuple):
@@ -47,9 +51,8 @@ class ReplayBatches(NamedTuple):
     """From its newest steps: for the terms of the reward."""
     seen: tuple[np.ndarray, np.ndarray]
     """Mean and variance of all states that the agent has seen."""
-    seen_recently: tuple[np.ndarray, np.ndarray]
     change_var: np.ndarray
-    """Variance of s' − s in the newest steps."""
+    """Variance of s' − s in the newest rollout."""
     ends: tuple[np.ndarray, np.ndarray, np.ndarray]
     """Steps, terminated episodes, and the sum of their lengths."""
 
@@ -67,31 +70,31 @@ class GradientStep:
     def run(self, state: SACState, rows: Array, recent: Array, key: PRNGKeyArray, with_policy: Array) -> tuple[SACState, Metrics]:
         sac, metrics = self.sac, {}
         k_terms, k_label, k_next, k_policy = jax.random.split(key, 4)
-        scale = state.normaliser.with_agent(
-            *self.batches.seen_recently
-        )  # of the reward's networks: what is recent, and the expert
-        sampler = None
+        scale, sampler = state.normaliser, None
         if self.expert is not None:
             sampler = ExpertSampler(self.expert, partial(scale.mixture_of, columns=self.expert.view.columns))
         agent = self._agent_rows(recent, scale)
+        half = len(rows) // 2
+        old_and_new = self._agent_rows(jnp.concatenate([recent[:half], rows[half:]]), scale)
 
         # Demonstrated transitions with inferred actions take the place of some rows, as far as they are trusted.
         inverse, labels = state.inverse, None
         batch = self._agent_rows(rows, scale)
         obs, action = rows[:, self._columns.obs], rows[:, self._columns.action]
         if sac.labels(self.expert):
-            inverse, labels, learned = self._label(state, rows, scale, k_label)
+            inverse, labels, learned = self._label(state, rows, k_label)
             metrics |= {f"inverse/{name}": x for name, x in learned.items()}
             batch, obs, action = labels.replace_rows(batch, obs, action, scale.mixture)
 
-        # The terms learn from the newest rows and reward the batch.
+        # The terms learn from the newest rows and reward the batch, whose old rows the discriminator must not forget.
         terms, reward, absorbing_reward = {}, jnp.zeros(len(rows)), jnp.zeros(())
         for number, term in enumerate(self.problem.terms):
             if isinstance(term, PolicyEntropy):  # SAC's own: the temperature
                 terms[term.name] = state.terms[term.name]
                 continue
             k_update, k_reward = jax.random.split(jax.random.fold_in(k_terms, number))
-            terms[term.name], learned = term.update(state.terms[term.name], agent, sampler, k_update)
+            seen = old_and_new if isinstance(term, Adversarial) else agent
+            terms[term.name], learned = term.update(state.terms[term.name], seen, sampler, k_update)
             term_reward = term.reward(terms[term.name], batch, k_reward)
             reward, absorbing_reward = reward + term_reward, absorbing_reward + term.absorbing_reward(terms[term.name], batch)
             metrics |= {f"{term.name}/{name}": x for name, x in learned.items()}
@@ -100,13 +103,12 @@ class GradientStep:
         # Critics.
         lowest = sum(term.weight for term in self.problem.terms if isinstance(term, PolicyEntropy))
         temperature = jnp.maximum(jnp.exp(state.log_temperature), lowest)
-        s, s_next = state.normaliser.mixture(obs), state.normaliser.mixture(batch.next_obs)
-        next_action, next_log_prob = state.policy.sample_with_log_prob(s_next, k_next)
+        s, s_next = scale.mixture(obs), scale.mixture(batch.next_obs)
+        next_action, _ = state.policy.sample_with_log_prob(s_next, k_next)
         target = critic_target(
             reward,
             state.targets,
             jnp.concatenate([s_next, next_action], axis=-1),
-            temperature * next_log_prob,
             batch.terminated,
             sac.discount,
             terminal_value=absorbing_reward / (1 - sac.discount),
@@ -125,7 +127,7 @@ class GradientStep:
             def loss(policy: SquashedGaussianPolicy) -> tuple[Array, Array]:
                 rl_loss, log_prob = actor_loss(policy, critics, s, temperature, k_policy)
                 if labels is not None:
-                    rl_loss = rl_loss + sac.inverse.cloning_weight * labels.cloning_loss(policy, state.normaliser.mixture)
+                    rl_loss = rl_loss + sac.inverse.cloning_weight * labels.cloning_loss(policy, scale.mixture)
                 return rl_loss, log_prob
 
             grads, log_prob = jax.grad(loss, has_aux=True)(policy)
@@ -142,9 +144,12 @@ class GradientStep:
         (policy, log_temperature, policy_opt, temperature_opt), learned = jax.lax.cond(
             with_policy, learn_policy, lambda carry: (carry, {"sac/entropy": jnp.asarray(jnp.nan)}), carry
         )
+        rate = jnp.where(with_policy, sac.average_rate, 0.0)
+        average = jax.tree.map(lambda a, p: a + rate * (p - a), state.average, policy)
         opt_states = {"policy": policy_opt, "critics": critic_opt, "temperature": temperature_opt}
         metrics |= learned | {"sac/critic_loss": loss, "sac/q": q, "sac/temperature": temperature}
-        return SACState(policy, critics, targets, log_temperature, opt_states, terms, inverse, state.normaliser), metrics
+        state = SACState(policy, average, critics, targets, log_temperature, opt_states, terms, inverse, scale, state.change_var)
+        return state, metrics
 
     @property
     def _columns(self) -> Columns:
@@ -181,14 +186,12 @@ class GradientStep:
             drawn=True,
         )
 
-    def _label(
-        self, state: SACState, rows: Array, scale: Normaliser, key: PRNGKeyArray
-    ) -> tuple[PyTree, Labels, dict[str, Array]]:
+    def _label(self, state: SACState, rows: Array, key: PRNGKeyArray) -> tuple[PyTree, Labels, dict[str, Array]]:
         """Train the inverse models on the batch, and label demonstrated transitions."""
         assert self.expert is not None
         k_draw, k_use = jax.random.split(key)
-        columns, expert = self._columns, self.expert
-        change_scale = self._change_scale()
+        columns, expert, scale = self._columns, self.expert, state.normaliser
+        change_scale = self._change_scale(state)
 
         def inputs(s: Array, s_next: Array) -> Array:
             return jnp.concatenate([scale.mixture(s), jnp.clip((s_next - s) / change_scale, -scale.clip, scale.clip)], axis=-1)
@@ -211,7 +214,7 @@ class GradientStep:
         return inverse, labels, {"error": error, "agreement": agreement.mean(), "trust": labels.trust.mean()}
 
     def _covered(self, state: SACState, rows: Transitions, terminated: Array) -> Array:
-        """min(1, 2(1 − D)): below 1 where the discriminator is sure that the agent has not been there recently."""
+        """min(1, 2(1 − D)): below 1 where the discriminator is sure that the agent has not been there."""
         logits = [
             term.expert_logit(state.terms[term.name], rows, terminated)
             for term in self.problem.terms
@@ -219,9 +222,9 @@ class GradientStep:
         ]
         return jnp.minimum(1.0, 2 * jax.nn.sigmoid(-logits[0])) if logits else jnp.ones(len(rows.s))
 
-    def _change_scale(self) -> Array:
-        """Deviation of s' − s over demonstrations and the agent's newest steps, with equal weight."""
+    def _change_scale(self, state: SACState) -> Array:
+        """Deviation of s' − s over demonstrations and first random steps, with equal weight."""
         assert self.expert is not None
         rows, starts = self.expert.rows, self.expert.starts
         theirs = (rows[starts + 1] - rows[starts]).var(axis=0)
-        return jnp.sqrt(0.5 * theirs + 0.5 * self.batches.change_var + 1e-8)
+        return jnp.sqrt(0.5 * theirs + 0.5 * state.change_var + 1e-8)

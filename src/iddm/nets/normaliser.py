@@ -77,6 +77,17 @@ class Normaliser(eqx.Module):
         mean, var = jnp.asarray(mean, jnp.float32), jnp.asarray(var, jnp.float32)
         return Normaliser(jnp.ones(()), mean, var, self.expert_mean, self.expert_var, self.clip, self.known)
 
+    def settled(self, mean: Any, var: Any) -> "Normaliser":
+        """The same with these statistics, but columns that the demonstrations have keep the first that they were given.
+
+        Networks that learn for long from the same rows need them to look the same throughout.
+        """
+        new = self.with_agent(mean, var)
+        if self.expert_mean is None:
+            return new
+        keeps = (self.count > 0) & (True if self.known is None else self.known > 0)
+        return new.with_agent(jnp.where(keeps, self.mean, new.mean), jnp.where(keeps, self.var, new.var))
+
     def update(self, obs: Float[Array, "rows obs"], valid: Float[Array, " rows"]) -> "Normaliser":
         """Merge a rollout's valid rows into the agent's statistics (Chan et al.)."""
         n = valid.sum()

@@ -12,6 +12,7 @@ from iddm.disagreement.measure import bundled_for, measure
 from iddm.envs.spec import import_module
 from iddm.evaluation import EVALUATION_SEED, env_of, evaluate, record_demos
 from iddm.learners import LEARNERS
+from iddm.methods import has_choice_of_learner
 from iddm.policy import Policy, load_policy
 from iddm.rewards import TERMS
 from iddm.tasks import Task, find_task
@@ -36,6 +37,7 @@ __all__ = [
     "find_task",
     "finish",
     "flat_settings",
+    "has_choice_of_learner",
     "has_discriminator",
     "import_module",
     "load_demos",

@@ -18,6 +18,7 @@ from iddm.studies.core import (
     config_of,
     demos_fingerprint,
     find_task,
+    has_choice_of_learner,
     what_differs,
 )
 
@@ -84,6 +85,13 @@ class RunSpec:
         """The command that makes this run by hand."""
         if self.method == EXPERT:
             return f"iddm eval {self.task} --episodes {self.episodes}"
+        given = dict(self.settings)
+        usual = has_choice_of_learner(self.method, given.get("preset", "tuned")) and "learner" not in given
+        return f"{self._short_command} --learner ppo" if usual else self._short_command
+
+    @property
+    def _short_command(self) -> str:
+        """With the method's own learner."""
         parts = [f"iddm train {self.task} --method {self.method} --steps {self.steps} --seed {self.seed}", self.flags]
         return " ".join(filter(None, parts))
 
@@ -91,7 +99,7 @@ class RunSpec:
     def name(self) -> str:
         """Of the run's directory; with other demonstrations it is another run."""
         source = self._demos_fingerprint if self.method == EXPERT or self.config.needs_demos else ""
-        distinct = hashlib.sha256(f"{self.command} {self.episodes} {source}".encode()).hexdigest()[:8]
+        distinct = hashlib.sha256(f"{self._short_command} {self.episodes} {source}".encode()).hexdigest()[:8]
         return f"{self.task.replace('/', '-')}-{self.method}-seed{self.seed}-{distinct}"
 
     @property

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from iddm.config import Config, configure, default_config
+from iddm.config import Config, configure, default_config, usual_learner
 from iddm.demos import Demos
 from iddm.envs.spec import MakeEnv, parse_kwargs, resolve
 from iddm.errors import UserError
@@ -40,12 +40,13 @@ def train(
     `progress` shows the display of the command line. `on_row(row)` is called with each row of metrics,
     `on_iteration(row, policy)` also with a function that gives the policy as it is then.
 
-    `learner` is the method's own unless given: "sac" learns off-policy, from fewer environment steps.
+    `learner`: "sac" learns off-policy, from few environment steps, and is what continuous actions get unless "ppo" is asked for.
 
     `settings` are the fields of `Config` ("steps", "seed", …), of the method's learner ("hidden", …), and of its terms, as in
     `mi={"weight": 0.01}`.
     """
     name = env if isinstance(env, str) else resolve(env).id
+    learner = learner or usual_learner(env, method, preset, parse_kwargs(settings.get("env_kwargs", "{}")))
     config = configure(default_config(name, method, preset, learner), settings)
     given = demos if isinstance(demos, Demos) else None
     if demos is not None and given is None:
