@@ -19,7 +19,7 @@ from iddm.studies.report.charts import curves
 from iddm.studies.report.docs import tables
 from iddm.studies.report.page import study_page
 from iddm.studies.results import Outcome, Result, Results
-from iddm.studies.spec import study_steps
+from iddm.studies.spec import SIX, study_steps
 from iddm.studies.study import Section, ShowChart
 
 from . import made_up
@@ -153,7 +153,7 @@ def test_mean_over_seeds_is_taken_where_all_seeds_have_points() -> None:
 
 def test_curves_leave_out_what_is_not_learned() -> None:
     charts = data_in(study_page(made_up.results(["table2"], seeds=2)))["charts"]["curves"]
-    assert [chart["title"] for chart in charts] == list(made_up.TOP)
+    assert [chart["title"] for chart in charts] == list(SIX)
     assert not {"random", "expert", "bc"} & {each["method"] for chart in charts for each in chart["lines"]}
     assert [mark["label"] for mark in charts[0]["marks"]] == ["expert", "random"]
 

@@ -191,10 +191,12 @@ def default_config(env: str, method: str = "iddm", preset: str = "tuned", learne
 
 
 def expert_config(env: str, preset: str = "tuned", learner: str | None = None) -> Config:
-    """The settings that `iddm expert` starts from: the learner's, and with PPO and our preset the task's own."""
-    task, config = find_task(env), default_config(env, "ppo", preset, learner)
-    own = task is not None and preset == "tuned" and config.learner.name == "ppo"
-    return configure(config, dict(task.expert) if task is not None and own else {})
+    """The settings that `iddm expert` starts from: the learner's, and with our preset those of the task's own expert."""
+    task = find_task(env)
+    own = dict(task.expert) if task is not None and preset == "tuned" else {}
+    usual = own.pop("learner", "ppo")
+    config = default_config(env, "ppo", preset, learner or usual)
+    return configure(config, own if config.learner.name == usual else {})
 
 
 def configure(config: Config, settings: Mapping[str, Any]) -> Config:

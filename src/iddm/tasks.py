@@ -1,4 +1,4 @@
-"""The tasks known by name: the paper's six and two more, each with everything that is specific to it."""
+"""The tasks known by name: the paper's six and others, each with everything that is specific to it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -27,7 +27,8 @@ class Task:
     imitation: Mapping[str, Any] = field(default_factory=dict)
     """Settings of every imitation method on this task, where they differ from the method's own (docs/methods/iddm.md)."""
     expert: Mapping[str, Any] = field(default_factory=dict)
-    """Settings of its expert, where they differ from PPO's: `iddm expert TASK` starts from them."""
+    """Settings of its expert, where they differ from the learner's (PPO, unless they name another): `iddm expert TASK` starts
+    from them."""
 
 
 def _columns(first: int, last: int) -> tuple[int, ...]:
@@ -113,6 +114,29 @@ TASKS: tuple[Task, ...] = (
         velocities=_columns(28, 44),
         expert={"steps": 2_000_000, "hidden": (128, 128), "num_envs": 32, "batch_size": 1024, "epochs": 5},
     ),
+    Task(
+        "Pendulum", "Pendulum-v1", 3, 200, random_return=-1180.2, expert={"learner": "sac", "steps": 20_000, "hidden": (64, 64)}
+    ),
+    Task("Reacher", "Reacher-v5", 10, 50, random_return=-43.1, expert={"learner": "sac", "steps": 100_000}),
+    Task("Acrobot", "Acrobot-v1", 6, 500, random_return=-500.0, expert={"steps": 1_000_000, "hidden": (64, 64)}),
+    Task("MountainCarContinuous", "MountainCarContinuous-v0", 2, 999, random_return=-33.1),
+    Task(
+        "LunarLanderContinuous",
+        "LunarLanderContinuous-v3",
+        8,
+        1000,
+        random_return=-225.7,
+        expert={"steps": 3_000_000, "hidden": (64, 64), "discount": 0.999, "gae_decay": 0.98, "log_std_init": -0.5},
+    ),
+    Task(
+        "PointMass",
+        "iddm/PointMass-v0",
+        4,
+        100,
+        random_return=-133.2,
+        expert={"learner": "sac", "steps": 20_000, "hidden": (64, 64)},
+    ),
+    Task("Gridworld", "iddm/Gridworld-v0", 41, 200, random_return=-162.4),
 )
 
 

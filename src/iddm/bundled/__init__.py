@@ -16,7 +16,7 @@ DATA = Path(str(files("iddm.bundled")))
 
 
 def bundled_demos(env: str) -> Demos:
-    """Ten state-only episodes of our own expert on this task."""
+    """Ten episodes of our own expert on this task: states only, but for the Gridworld, whose expert draws its actions."""
     return load_demos(_find(env, ".npz", "demonstrations; give yours with --demos FILE"))
 
 
@@ -33,10 +33,12 @@ def bundled_fingerprint(env: str) -> str:
 
 
 def with_expert_actions(demos: Demos, env: str, motors: Motors | None = None) -> Demos:
-    """State-only episodes of our own expert with its actions: it takes the most likely one in each state.
+    """Episodes of our own expert with its actions: those recorded, or the most likely one in each state, which it takes.
 
     Where several motors drive a joint, they share its torque evenly.
     """
+    if demos.actions is not None:
+        return demos
     expert = bundled_expert(env)
     actions = [expert.predict(rows[:-1]) for rows in demos.observations]
     if motors is not None:

@@ -20,6 +20,7 @@ from iddm.envs.guard import GuardedEnv, reason
 from iddm.envs.spaces import ActionSpace, EnvSizes, action_space_of
 from iddm.errors import UserError
 from iddm.tasks import REDUNDANT, TASKS, find_task
+from iddm.utils.extras import need
 
 MakeEnv = Callable[[], gym.Env]
 
@@ -53,14 +54,12 @@ def resolve(
 
         joints = resolve(env.removeprefix(REDUNDANT), max_episode_steps)
         return EnvSpec(register_redundant(joints.id), joints.max_episode_steps, kwargs)
+    _register_ours()
     task = find_task(env)
-    if task is not None and env.lower() == task.name.lower():  # the paper's task, with the paper's time limit
+    if task is not None and env.lower() == task.name.lower():  # with the time limit of our studies
         return EnvSpec(task.env_id, max_episode_steps or task.max_episode_steps, kwargs)
     if ":" in env:
         return EnvSpec(env, max_episode_steps, kwargs, _import_function(env))
-    from iddm.envs.gridworld import register
-
-    register()
     if env not in gym.registry:
         known = [t.name for t in TASKS] + list(gym.registry)
         near = difflib.get_close_matches(env, known, n=3, cutoff=0.6)
@@ -72,6 +71,13 @@ def resolve(
     if max_episode_steps is None:
         max_episode_steps = gym.spec(env).max_episode_steps
     return EnvSpec(env, max_episode_steps, kwargs)
+
+
+def _register_ours() -> None:
+    from iddm.envs import gridworld, point_mass
+
+    gridworld.register()
+    point_mass.register()
 
 
 def _import_function(name: str) -> MakeEnv:
@@ -99,6 +105,9 @@ def without_notices() -> Iterator[None]:
 
 def make_env(spec: EnvSpec, **extra: Any) -> gym.Env:
     """One Gymnasium environment with flat observations, whose failures are sentences. `extra` are options beside the spec's."""
+    if spec.registered and str(gym.spec(spec.id).entry_point).startswith("gymnasium.envs.box2d"):
+        with without_notices():  # it crashes where warnings are errors
+            need("Box2D", "box2d", f"{spec.id} and other environments of Box2D")
     try:
         with without_notices():
             if spec.make is not None:

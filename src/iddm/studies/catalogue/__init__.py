@@ -5,6 +5,7 @@ from iddm.studies.catalogue.absorbing import ABSORBING
 from iddm.studies.catalogue.ant import ANT
 from iddm.studies.catalogue.demonstrations import DEMOS
 from iddm.studies.catalogue.gridworld import TOY
+from iddm.studies.catalogue.kinds import TASKS_OF_ALL_KINDS
 from iddm.studies.catalogue.ladder import LADDER
 from iddm.studies.catalogue.paper_settings import PAPER
 from iddm.studies.catalogue.redundant import REDUNDANT
@@ -15,7 +16,22 @@ from iddm.studies.study import Study
 
 STUDIES: dict[str, Study] = {
     study.name: study
-    for study in (TABLE_2, CURVES, DEMOS, LAMBDA_P, LAMBDA_S, GRID, PAPER, LADDER, REDUNDANT, SAMPLES, ANT, ABSORBING, TOY)
+    for study in (
+        TABLE_2,
+        CURVES,
+        DEMOS,
+        LAMBDA_P,
+        LAMBDA_S,
+        GRID,
+        PAPER,
+        LADDER,
+        REDUNDANT,
+        SAMPLES,
+        TASKS_OF_ALL_KINDS,
+        ANT,
+        ABSORBING,
+        TOY,
+    )
 }
 """In the order of the page and of the docs."""
 

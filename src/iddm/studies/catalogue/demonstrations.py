@@ -8,10 +8,8 @@ from iddm.report.charts import chart, mean_and_range
 from iddm.report.table import Table
 from iddm.studies.catalogue.light import LIGHT, LIGHTLY, titled
 from iddm.studies.core import Settings
-from iddm.studies.report.formatting import NOTHING, percent
-from iddm.studies.report.tables import INTERVAL, by_variant
+from iddm.studies.report.tables import INTERVAL, by_variant, normalised_score
 from iddm.studies.spec import SAME_AS_GAIFO, SIX, UNTRAINED, Grid
-from iddm.studies.statistics import mean_over_tasks
 from iddm.studies.study import Section, ShowChart, ShowTable, Study
 from iddm.studies.study_results import Cell, StudyResults
 
@@ -35,16 +33,13 @@ def compared(known: StudyResults) -> dict[str, list[Cell]]:
 def scores(known: StudyResults) -> Table:
     """Normalised scores by the number of demonstrations."""
     cells = [cell for some in compared(known).values() for cell in some]
-
-    def value(cell: Cell) -> str:
-        found = known.normalised({cell.spec.task: cell})
-        return f"{percent(mean_over_tasks(found))} ({len(cell.outcomes)})" if found else NOTHING
-
     caption = (
         f"Normalised score (random actions 0 %, expert 100 %): mean over seeds [{INTERVAL}] (number of seeds). "
         f"Hopper, HalfCheetah and Ant {LIGHTLY}. Which episodes or pairs are used is drawn with the seed."
     )
-    return by_variant(StudyResults(known.grids, tuple(cells)), "demonstrations", amount, value, caption)
+    return by_variant(
+        StudyResults(known.grids, tuple(cells)), "demonstrations", amount, lambda cell: normalised_score(known, cell), caption
+    )
 
 
 def charts(known: StudyResults) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ from typing import Any
 from iddm.report.charts import Points, chart, line
 from iddm.report.table import Table
 from iddm.studies.catalogue.demonstrations import amount
+from iddm.studies.core import Settings
 from iddm.studies.report.formatting import name_of, returns
 from iddm.studies.report.tables import OVER_SEEDS, by_variant
 from iddm.studies.results import Outcome
@@ -88,12 +89,15 @@ def _points(outcome: Outcome, unit: str) -> Points:
     return [(at, row.evaluation_return) for at, row in zip(x, outcome.evaluations, strict=False)]
 
 
+def off_policy(task: str) -> Settings:
+    return {"learner": OFF_POLICY, "steps": STEPS[task], "evaluations": EVALUATIONS}
+
+
 def _grids(task: str) -> tuple[Grid, ...]:
-    off_policy = {"learner": OFF_POLICY, "steps": STEPS[task], "evaluations": EVALUATIONS}
     one, ten = {"demo_episodes": 1}, {}
     return (
         Grid((task,), UNTRAINED),
-        Grid((task,), ("gaifo", "iddm"), tuple({**how, **which} for how in (off_policy, {}) for which in (one, ten))),
+        Grid((task,), ("gaifo", "iddm"), tuple({**how, **which} for how in (off_policy(task), {}) for which in (one, ten))),
         Grid((task,), (SAME_AS_GAIFO, "bco"), (one, ten)),
     )
 

@@ -4,13 +4,20 @@ from collections.abc import Callable
 
 from iddm.report.table import NOTHING, Table
 from iddm.studies import paper
-from iddm.studies.report.formatting import below_ours, interval, lines, name_of, returns
+from iddm.studies.report.formatting import below_ours, interval, lines, name_of, percent, returns
 from iddm.studies.spec import UNTRAINED
+from iddm.studies.statistics import mean_over_tasks
 from iddm.studies.study_results import Cell, StudyResults
 
 OVER_SEEDS = "Mean ± standard deviation over seeds (number of seeds)."
 OR_EPISODES = f"{OVER_SEEDS} For random actions and the expert: over episodes."
 INTERVAL = "95 % interval of the mean over seeds (Student's t), absent where there is one seed"
+
+
+def normalised_score(known: StudyResults, cell: Cell) -> str:
+    """A cell's normalised score: mean over seeds with its interval, and the number of seeds."""
+    found = known.normalised({cell.spec.task: cell})
+    return f"{percent(mean_over_tasks(found))} ({len(cell.outcomes)})" if found else NOTHING
 
 
 def by_method(known: StudyResults) -> Table:
