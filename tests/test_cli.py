@@ -129,7 +129,7 @@ def test_expert_starts_from_the_tasks_settings_and_flags_change_them(tmp_path: P
     assert (hopper.method, hopper.steps) == ("ppo", 4_000_000)
     assert (hopper.learner.discount, hopper.learner.log_std_init) == (0.995, -0.5)
     assert expert_config("Hopper-v5", "paper").learner.discount == 0.99
-    assert expert_config("Pendulum-v1") == default_config("Pendulum-v1", "ppo")
+    assert expert_config("Swimmer-v5") == default_config("Swimmer-v5", "ppo")  # no task of ours
     flags = ["--num-envs", "2", "--steps", "128", "--rollout-length", "64", "--hidden", "8", "--ppo.epochs", "1"]
     assert main(["expert", "Hopper", "--out", str(tmp_path / "run"), *flags]) == 0
     config = iddm.Run.open(tmp_path / "run").config
@@ -144,7 +144,7 @@ def test_bundled_expert_records_demonstrations_by_flag(tmp_path: Path, capsys) -
     for wrong in ([], ["Hopper", "--expert", "Hopper"]):
         assert main(["demos", *wrong, "--out", str(tmp_path / "none.npz")]) == 2
         assert "Name one policy to record" in capsys.readouterr().err
-    assert main(["demos", "--expert", "Pendulum-v1", "--out", str(tmp_path / "none.npz")]) == 2
+    assert main(["demos", "--expert", "MountainCar-v0", "--out", str(tmp_path / "none.npz")]) == 2
     assert "no bundled expert" in capsys.readouterr().err
 
 
@@ -223,7 +223,7 @@ def test_bad_input_to_train_is_one_sentence_and_writes_nothing(
     ("args", "words"),
     [
         (["train", "Hoper-v5"], "Did you mean"),
-        (["train", "Pendulum-v1"], "no bundled demonstrations"),
+        (["train", "MountainCar-v0"], "no bundled demonstrations"),
         (["train", "--resume", "nowhere"], "no run here"),
         (["eval", "nowhere"], "no policy here"),
         (["eval", "random"], "need an environment"),

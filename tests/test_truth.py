@@ -49,7 +49,7 @@ def test_report_evaluates_everybody_in_the_runs_own_environment(tmp_path: Path) 
 
 def test_report_works_for_a_task_without_a_bundled_expert(tmp_path: Path, capsys) -> None:
     small = {"steps": 256, "num_envs": 2, "rollout_length": 64, "hidden": (8,)}
-    iddm.train("Pendulum-v1", None, "ppo", tmp_path / "run", **small)
+    iddm.train("MountainCar-v0", None, "ppo", tmp_path / "run", **small)
     assert main(["report", str(tmp_path / "run"), "--episodes", "1", "--out", str(tmp_path / "page.html")]) == 0
     assert "random actions" in capsys.readouterr().out
 
