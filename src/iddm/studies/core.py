@@ -15,12 +15,13 @@ from iddm.learners import LEARNERS
 from iddm.methods import has_choice_of_learner
 from iddm.policy import Policy, load_policy
 from iddm.rewards import TERMS
-from iddm.tasks import Task, find_task
+from iddm.tasks import REDUNDANT, Task, find_task
 from iddm.training.run_dir import Run
 from iddm.training.train import finish
 
 __all__ = [
     "EVALUATION_SEED",
+    "REDUNDANT",
     "Config",
     "Demos",
     "Policy",

@@ -1,7 +1,7 @@
 """What studies measure of a policy besides its return."""
 
-from iddm.studies.core import Policy, bundled_for, has_discriminator, measure
-from iddm.studies.spec import EPISODES, RunSpec
+from iddm.studies.core import REDUNDANT, Policy, bundled_for, has_discriminator, measure
+from iddm.studies.spec import EPISODES, SIX, RunSpec
 
 DISAGREEMENT, EVERYWHERE = "disagreement", "disagreement, all transitions"
 """On the transitions that agent and expert share, and on all of the agent's."""
@@ -9,8 +9,9 @@ TOLD_APART, NULL_ENERGY = "told apart", "null-space energy"
 
 
 def measured(policy: Policy, spec: RunSpec) -> dict[str, float]:
-    """The disagreement with the bundled expert, of the runs that have a discriminator and are no quick tests."""
-    if spec.episodes < EPISODES or not has_discriminator(spec.method):
+    """The disagreement with the bundled expert: on the paper's tasks, of runs that have a discriminator and are not quick."""
+    joints = spec.task.removeprefix(REDUNDANT)
+    if spec.episodes < EPISODES or joints not in SIX or not has_discriminator(spec.method):
         return {}
     found = measure(policy, bundled_for(policy))
     numbers = {

@@ -12,7 +12,7 @@ from iddm.studies.core import Settings
 from iddm.studies.report.formatting import listed, name_of, number, returns
 from iddm.studies.report.tables import INTERVAL, normalised_score
 from iddm.studies.results import Outcome
-from iddm.studies.spec import SAME_AS_GAIFO, UNTRAINED, Grid
+from iddm.studies.spec import SAME_AS_GAIFO, SIX, UNTRAINED, Grid
 from iddm.studies.study import Section, ShowTable, Study
 from iddm.studies.study_results import Cell, StudyResults
 
@@ -48,18 +48,23 @@ OLD: Settings = {"steps": PPO_STEPS, FORM: "softplus", "adversarial.absorbing": 
 
 
 def default(task: str) -> Settings:
-    """The default's settings: off-policy where actions are continuous (the same runs as in `samples` where it has the task)."""
+    """The default's settings: off-policy where actions are continuous. Runs that Table 2 or `samples` have are theirs."""
     if task in samples.STEPS:
         return samples.off_policy(task)
     if task in DISCRETE:
-        return {"steps": PPO_STEPS, "evaluations": EVALUATIONS}
+        return {} if task in SIX else {"steps": PPO_STEPS, "evaluations": EVALUATIONS}
     return {"learner": samples.OFF_POLICY, "steps": STEPS[task], "evaluations": EVALUATIONS}
 
 
-def column(cell: Cell) -> str:
-    """Which column of the table a cell belongs to."""
-    before = cell.spec.method in ("gaifo", "iddm") and cell.setting(FORM) == OLD[FORM]
-    return f"{name_of(cell.spec.method)}, old default" if before else name_of(cell.spec.method)
+def columns(cell: Cell) -> tuple[str, ...]:
+    """Which columns of the table a cell belongs to: on CartPole the default has not changed."""
+    name, task = name_of(cell.spec.method), cell.spec.task
+    if cell.spec.method not in ("gaifo", "iddm"):
+        return (name,)
+    on_policy = cell.spec.config.learner.name == "ppo"
+    before = on_policy if task in SIX else cell.setting(FORM) == OLD[FORM]
+    now = not on_policy or (task in DISCRETE and not cell.setting(FORM))
+    return (name,) * now + (f"{name}, old default",) * before
 
 
 COLUMNS = (
@@ -71,7 +76,7 @@ COLUMNS = (
 
 def shares(known: StudyResults) -> Table:
     """Every task's share of the expert's return, by method and default."""
-    found = {(cell.spec.task, column(cell)): cell for cell in known.cells}
+    found = {(cell.spec.task, name): cell for cell in known.cells for name in columns(cell)}
 
     def row(task: str) -> tuple[str, ...]:
         cells = (found.get((task, name)) for name in COLUMNS)
@@ -81,8 +86,9 @@ def shares(known: StudyResults) -> Table:
     caption = (
         f"Normalised score (random actions 0 %, expert 100 %) of the last policy: mean over seeds [{INTERVAL}] (number of "
         "seeds). From ten episodes of states; but for the number of steps, the settings are the same on every task: IDDM, GAIfO "
-        f"and the constant reward learn with SAC, and on {listed(DISCRETE)} with PPO. Old default: PPO, {PPO_STEPS:,} steps, a "
-        "reward that is never negative, no absorbing states. The last two columns are returns, over episodes."
+        f"and the constant reward learn with SAC, and on {listed(DISCRETE)} with PPO. Old default: PPO, {PPO_STEPS:,} steps (on "
+        f"{listed([task for task in KINDS if task in SIX])} those of Table 2), a reward that is never negative, no absorbing "
+        "states. The last two columns are returns, over episodes."
     )
     ends = map(name_of, UNTRAINED)
     return Table(("task", "kind", *COLUMNS, *ends), tuple(map(row, known.tasks)), 2, caption)
@@ -115,7 +121,7 @@ def closeness(known: StudyResults) -> Table:
     """Per task, over the runs of the default: the rank correlation of closeness with the return, and which policy it chooses."""
     rows, correlations = [], []
     for task in known.tasks:
-        cells = [cell for cell in known.cells if cell.spec.task == task and column(cell) in COLUMNS[:2]]
+        cells = [cell for cell in known.cells if cell.spec.task == task and set(columns(cell)) & set(COLUMNS[:2])]
         runs = [run for cell in cells for outcome in cell.outcomes if (run := followed(outcome))]
         if not runs:
             continue
@@ -135,11 +141,15 @@ def closeness(known: StudyResults) -> Table:
 
 def _grids(task: str) -> tuple[Grid, ...]:
     control = (SAME_AS_GAIFO,) if task in DISCRETE else ()  # it has no form for SAC
+    now, before, cloning = default(task), OLD, {"steps": BCO_STEPS}
+    if task in SIX:
+        before = cloning = {}
     return (
         Grid((task,), UNTRAINED),
-        Grid((task,), ("iddm", "gaifo", *control, "none"), (default(task),)),
-        Grid((task,), ("iddm", "gaifo"), (OLD,)),
-        Grid((task,), ("bco",), ({"steps": BCO_STEPS},)),
+        Grid((task,), ("iddm", "gaifo", *control), (now,)),
+        Grid((task,), ("iddm", "gaifo"), (before,)),
+        Grid((task,), ("none",), ({} if task in SIX else now,)),
+        Grid((task,), ("bco",), (cloning,)),
     )
 
 
