@@ -12,6 +12,7 @@ from iddm.studies.results import Results
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
+PICTURES = (".svg", ".png", ".webp")
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((\.\./[^)#\s]+)(#[^)]*)?\)")
 FROM_THE_NETWORK = re.compile(r'<(?:script|img|iframe|source)[^>]+src="https?:|<link(?![^>]+rel="canonical")[^>]+href="https?:')
 
@@ -27,7 +28,7 @@ def on_files(files, config):
     results = ROOT / "results"
     page = study_page(Results.load(results / "studies"), results / "studies")
     files.append(File.generated(config, "all-studies.html", content=page))
-    for picture in sorted(p for p in results.rglob("*") if p.suffix in (".svg", ".png")):
+    for picture in sorted(p for p in results.rglob("*") if p.suffix in PICTURES):
         files.append(File.generated(config, str(picture.relative_to(ROOT)), abs_src_path=str(picture)))
     return files
 
@@ -45,7 +46,7 @@ def on_page_markdown(markdown, page, config, files):
         if not path.exists():
             raise PluginError(f"{page.file.src_uri}: {target} does not exist.")
         inside = path.relative_to(ROOT).as_posix()
-        if picture or path.suffix in (".svg", ".png"):
+        if picture or path.suffix in PICTURES:
             return f"{picture}[{text}]({up}{inside})"
         repository = _repository()
         return f"[{text}]({repository}/blob/main/{inside}{place})" if repository else text

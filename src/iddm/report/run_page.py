@@ -149,7 +149,7 @@ def page(run: Run, rows: list[Row], findings: Sequence[str] = (), film: str = ""
 
 
 CHARTS_ARE = (
-    "Over environment steps (bc: epochs). Steps of an episode and closeness are of evaluations with the most likely actions; the rest "
+    "Over environment steps (bc: epochs). Length and closeness are of evaluations with the most likely actions; the rest "
     "is of training, with the policy's own noise. Dashed: expert and random actions, evaluated; the demonstrations' mean length."
 )
 
