@@ -46,6 +46,7 @@ QUICK_STEPS = 4_096
 QUICK: Settings = {
     "hidden": (32, 32),
     "rollout_length": 32,
+    "evaluations": 1,
     "adversarial.hidden": (32, 32),
     "mi.hidden": (32, 32),
     "inverse_entropy.hidden": (32, 32),
@@ -104,6 +105,10 @@ class RunSpec:
     @cached_property
     def config(self) -> Config:
         return config_of(self.task, self.method, {"steps": self.steps, "seed": self.seed, **dict(self.settings)})
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What another process gets: it makes the config itself, once it knows the user's own terms."""
+        return {name: value for name, value in self.__dict__.items() if name != "config"}
 
     @property
     def quick(self) -> "RunSpec":
