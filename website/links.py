@@ -58,3 +58,9 @@ def on_post_page(output, page, config):
     if found := FROM_THE_NETWORK.search(output):
         raise PluginError(f"{page.file.src_uri}: loads something from the network: {found[0]}")
     return output
+
+
+def on_post_build(config):
+    """From the disk, pages ask for the index as a script, and complain without it; the search itself needs a server."""
+    search = Path(config.site_dir) / "search"
+    (search / "search_index.js").write_text(f"var __index = {(search / 'search_index.json').read_text()}")
