@@ -23,7 +23,7 @@ PLACEHOLDERS = {
     "…": "0:8",
     "npz|onnx|sb3": "npz",
     "module:function": "reach:make",
-    "FILE.toml": "mine.toml",
+    "FILE.toml": "weights.toml",
 }
 """What stands for the words that a reader replaces."""
 WRITTEN = {"DIR": "runs/new", "FILE": "new.npz"}

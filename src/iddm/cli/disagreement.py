@@ -38,9 +38,9 @@ class _Disagreement:
 
 def disagreement_command(args: list[str]) -> None:
     """Estimate the inverse dynamics disagreement of a policy with its expert."""
+    given = parse_flags(_Disagreement, args, "iddm disagreement")
     from iddm.disagreement.measure import expert_demos, measure
 
-    given = parse_flags(_Disagreement, args, "iddm disagreement")
     policy = find_policy(given.policy)
     expert = expert_demos(given.policy, policy, given.demos)
     kwargs = given_kwargs(given.env_kwargs)
