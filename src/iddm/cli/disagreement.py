@@ -4,6 +4,7 @@ import dataclasses
 import json
 from math import isnan
 from pathlib import Path
+from typing import Annotated
 
 import tyro
 
@@ -15,7 +16,7 @@ from iddm.cli.policies import find_policy
 
 @dataclasses.dataclass(frozen=True)
 class _Disagreement:
-    policy: tyro.conf.Positional[str]
+    policy: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="POLICY")]
     """Directory of a run, a policy file, or the name of a task with a bundled expert."""
     demos: Path | None = None
     """The expert's demonstrations with actions; without it, the bundled expert's."""
