@@ -24,10 +24,11 @@ def _repository() -> str | None:
 
 
 def on_files(files, config):
-    """The page of all studies, and the pictures of results/ that the docs show."""
+    """The page of all studies, our style sheet, and the pictures of results/ that the docs show."""
     results = ROOT / "results"
     page = study_page(Results.load(results / "studies"), results / "studies")
     files.append(File.generated(config, "all-studies.html", content=page))
+    files.append(File.generated(config, "site.css", abs_src_path=str(Path(__file__).with_name("site.css"))))
     for picture in sorted(p for p in results.rglob("*") if p.suffix in PICTURES):
         files.append(File.generated(config, str(picture.relative_to(ROOT)), abs_src_path=str(picture)))
     return files

@@ -47,6 +47,8 @@ QUICK: Settings = {
     "hidden": (32, 32),
     "rollout_length": 32,
     "evaluations": 1,
+    "cloning.epochs": 10,
+    "rounds": 2,
     "adversarial.hidden": (32, 32),
     "mi.hidden": (32, 32),
     "inverse_entropy.hidden": (32, 32),
