@@ -162,11 +162,10 @@ def chosen(runs: Sequence[RunSpec], only: Sequence[str]) -> list[RunSpec]:
 
 
 def first_and_last(runs: Sequence[RunSpec]) -> list[RunSpec]:
-    """The runs of the first two tasks, with each method's first and last variant of the settings."""
-    tasks = list(dict.fromkeys(run.task for run in runs))[:2]
-    variants: dict[tuple[str, str], list[RunSpec]] = {}
+    """The runs of the first task, with each method's first and last variant of the settings."""
+    variants: dict[str, list[RunSpec]] = {}
     for run in runs:
-        if run.task in tasks:
-            variants.setdefault((run.task, run.method), []).append(replace(run, seed=0))
+        if run.task == runs[0].task:
+            variants.setdefault(run.method, []).append(replace(run, seed=0))
     kept = {end for some in variants.values() for end in (some[0], some[-1])}
     return [run for run in runs if replace(run, seed=0) in kept]
