@@ -17,7 +17,10 @@ from iddm.rewards import Adversarial, Term
 
 @dataclass(frozen=True)
 class Calm(Term):
-    """r = −w ‖s' − s‖² / D: move no more than the imitation asks for. States are on the scale on which they are compared."""
+    """r = −w ‖s' − s‖² / D: move no more than the imitation asks for.
+
+    States are on the scale on which they are compared.
+    """
 
     name: ClassVar[str] = "calm"
     weight: float = 0.01

@@ -14,13 +14,16 @@ os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
 if version("jaxlib").startswith("0.10."):
     os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1")
 
+import gymnasium as gym
 import jax
 import numpy as np
 import pytest
 
+from iddm import methods
 from iddm.demos import Demos, save_demos
 from iddm.envs.spec import resolve
 from iddm.evaluation import run_episodes
+from iddm.rewards import TERMS
 
 SHARED = Path(__file__).parents[2] / "shared" / "demos"
 
@@ -43,6 +46,17 @@ def well_compiled() -> Iterator[None]:
     jax.config.update("jax_disable_most_optimizations", False)
     yield
     jax.config.update("jax_disable_most_optimizations", True)
+
+
+@pytest.fixture
+def clean() -> Iterator[None]:
+    """Without the methods and environments that a test registers."""
+    registers = (methods.TUNED, methods.PAPER, TERMS, gym.registry)
+    before = [dict(known) for known in registers]
+    yield
+    for known, old in zip(registers, before, strict=True):
+        known.clear()
+        known.update(old)
 
 
 def balance_pole(obs: np.ndarray) -> np.ndarray:

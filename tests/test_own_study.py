@@ -1,8 +1,8 @@
 """A study of one's own from a TOML file, and a term and a method of one's own from outside the package."""
 
+import pickle
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import jax
@@ -41,16 +41,6 @@ adversarial.gradient_penalty = 1.0
 [variants.strong]
 adversarial.gradient_penalty = 9.0
 """
-
-
-@pytest.fixture
-def clean() -> Iterator[None]:
-    """Without the methods that a test registers."""
-    before = [dict(known) for known in (methods.TUNED, methods.PAPER, TERMS)]
-    yield
-    for known, old in zip((methods.TUNED, methods.PAPER, TERMS), before, strict=True):
-        known.clear()
-        known.update(old)
 
 
 def write(folder: Path, text: str, name: str = "mine.toml") -> Path:
@@ -165,6 +155,15 @@ def test_the_example_gives_its_reward_flags_and_config(clean: None, tmp_path: Pa
     del TERMS["calm"], methods.TUNED["calm"]
     assert main(["compare", str(tmp_path / "run")]) == 2
     assert "the term 'calm' is none of iddm's; where it is yours, give its code with --import FILE.py" in capsys.readouterr().err
+
+
+def test_a_run_with_a_term_of_ones_own_reaches_a_process_that_does_not_know_it_yet(clean: None, monkeypatch) -> None:
+    import_module(str(TERM))
+    spec = next(run for run in read_study(STUDY).runs(1) if run.method == "calm")
+    assert "calm" in spec.config.terms
+    sent = pickle.dumps(spec)
+    monkeypatch.delitem(sys.modules, TERM.stem)
+    assert pickle.loads(sent) == spec
 
 
 def test_a_method_of_ones_own_cannot_take_the_place_of_ours(clean: None) -> None:

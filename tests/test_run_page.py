@@ -14,6 +14,7 @@ from iddm.cli.train import train_flags
 from iddm.config import changed_settings, command_of, configure, default_config, expert_config
 from iddm.report.run_charts import run_charts
 from iddm.report.run_page import Row, page
+from iddm.training.demonstrations import DemosRecord
 from iddm.training.run_dir import Run
 from tests.test_study_page import browser, lines_in, opened
 
@@ -28,11 +29,14 @@ ROWS = [
 def run(tmp_path: Path) -> Run:
     """A run of twenty iterations, written by hand."""
     config = configure(default_config("CartPole", "iddm"), {"steps": 2000, "mi": {"weight": 0.5}})
-    with Run.create(tmp_path / "run", config, None) as run:
+    demos = DemosRecord("mine.npz", "", 2, 380, None, (0,), (0.0,), (1.0,), num_steps=190.0)
+    with Run.create(tmp_path / "run", config, demos) as run:
         for i in range(1, 21):
             row = {"iteration": i, "steps": 100 * i, "seconds": float(i), "episode_return": 5.0 * i, "episodes": 5}
             discriminator = {"adversarial/expert_accuracy": 0.9, "adversarial/agent_accuracy": 0.7}
-            run.metrics_file.append(row | discriminator | {"closeness": 0.01 * i, "mi/information": 0.2})
+            run.metrics_file.append(
+                row | discriminator | {"evaluation_length": 9.0 * i, "closeness": 0.01 * i, "mi/information": 0.2}
+            )
         iddm.bundled_expert("CartPole").save(run.policy_path)
     return run
 
@@ -47,11 +51,15 @@ def test_the_page_draws_what_the_run_measured_and_only_that(run: Run) -> None:
     charts = {chart["title"]: chart for chart in run_charts(run, {"expert": 200.0, "random": 20.0})}
     assert list(charts) == [
         "Return",
+        "Steps of an evaluated episode",
         "Closeness to the demonstrations",
         "Discriminator right, %",
         "Mutual information I(s; (s', a)), nats",
     ]
     assert charts["Return"]["marks"] == [{"label": "expert", "value": 200.0}, {"label": "random", "value": 20.0}]
+    lengths = charts["Steps of an evaluated episode"]
+    assert lengths["marks"] == [{"label": "demos", "value": 190.0}]
+    assert lengths["lines"][0]["mean"][-1] == 180.0
     assert [(line["method"], line["mean"][-1]) for line in charts["Discriminator right, %"]["lines"]] == [
         ("on expert", 90.0),
         ("on agent", 70.0),

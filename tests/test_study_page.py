@@ -331,3 +331,23 @@ def test_film_shows_the_expert_and_the_learned_policy_where_it_is(tmp_path: Path
     page = study_page(results, strips=[strip, replace(strip, task="Other", frames={}, trouble="<b>")])
     assert page.count('src="data:image/jpeg') == 2 * 8
     assert "&lt;b&gt;" in page
+
+
+def test_films_kept_beside_the_results_are_in_the_page_with_their_words(tmp_path: Path) -> None:
+    (tmp_path / "films").mkdir()
+    for name, words in (("Ant", HOSTILE), ("Hopper", "seed 0")):
+        (tmp_path / "films" / f"{name}.webp").write_bytes(b"film of " + name.encode())
+        (tmp_path / "films" / f"{name}.txt").write_text(words)
+    page = study_page(made_up.results(["table2"], seeds=1), tmp_path)
+    assert 'src="data:image/webp;base64,ZmlsbSBvZiBBbnQ="' in page
+    assert "<figcaption>seed 0</figcaption>" in page
+    assert "<img src=x" not in page
+    assert "How it looks" not in study_page(made_up.results(["table2"], seeds=1))
+
+
+def test_the_films_of_our_results_are_small_and_each_says_what_it_shows() -> None:
+    films = sorted((ROOT / "results" / "studies" / "films").glob("*.webp"))
+    assert films
+    for one in films:
+        assert one.stat().st_size < 500_000
+        assert re.search(r"iddm train .*\(seed \d+, commit \w+[^)]*\)", one.with_suffix(".txt").read_text())

@@ -12,6 +12,7 @@ from iddm.studies.results import Results
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
+PICTURES = (".svg", ".png", ".webp")
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((\.\./[^)#\s]+)(#[^)]*)?\)")
 FROM_THE_NETWORK = re.compile(r'<(?:script|img|iframe|source)[^>]+src="https?:|<link(?![^>]+rel="canonical")[^>]+href="https?:')
 
@@ -23,11 +24,12 @@ def _repository() -> str | None:
 
 
 def on_files(files, config):
-    """The page of all studies, and the pictures of results/ that the docs show."""
+    """The page of all studies, our style sheet, and the pictures of results/ that the docs show."""
     results = ROOT / "results"
     page = study_page(Results.load(results / "studies"), results / "studies")
     files.append(File.generated(config, "all-studies.html", content=page))
-    for picture in sorted(p for p in results.rglob("*") if p.suffix in (".svg", ".png")):
+    files.append(File.generated(config, "site.css", abs_src_path=str(Path(__file__).with_name("site.css"))))
+    for picture in sorted(p for p in results.rglob("*") if p.suffix in PICTURES):
         files.append(File.generated(config, str(picture.relative_to(ROOT)), abs_src_path=str(picture)))
     return files
 
@@ -45,7 +47,7 @@ def on_page_markdown(markdown, page, config, files):
         if not path.exists():
             raise PluginError(f"{page.file.src_uri}: {target} does not exist.")
         inside = path.relative_to(ROOT).as_posix()
-        if picture or path.suffix in (".svg", ".png"):
+        if picture or path.suffix in PICTURES:
             return f"{picture}[{text}]({up}{inside})"
         repository = _repository()
         return f"[{text}]({repository}/blob/main/{inside}{place})" if repository else text
@@ -57,3 +59,9 @@ def on_post_page(output, page, config):
     if found := FROM_THE_NETWORK.search(output):
         raise PluginError(f"{page.file.src_uri}: loads something from the network: {found[0]}")
     return output
+
+
+def on_post_build(config):
+    """From the disk, pages ask for the index as a script, and complain without it; the search itself needs a server."""
+    search = Path(config.site_dir) / "search"
+    (search / "search_index.js").write_text(f"var __index = {(search / 'search_index.json').read_text()}")

@@ -2,6 +2,7 @@
 
 import dataclasses
 from pathlib import Path
+from typing import Annotated
 
 import tyro
 
@@ -12,7 +13,7 @@ from iddm.errors import UserError
 
 @dataclasses.dataclass(frozen=True)
 class _Compare:
-    runs: tyro.conf.Positional[tuple[Path, ...]]
+    runs: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="DIR…")]
     """Directories of runs, or directories that hold runs."""
     out: Path = Path("comparison")
     """Directory to write: curves.svg, curves.pdf, curves.csv and table.csv."""

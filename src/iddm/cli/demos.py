@@ -2,6 +2,7 @@
 
 import dataclasses
 from pathlib import Path
+from typing import Annotated
 
 import tyro
 
@@ -16,7 +17,7 @@ from iddm.errors import UserError
 class _Demos:
     out: Path
     """File to write (.npz)."""
-    policy: tyro.conf.Positional[str | None] = None
+    policy: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="POLICY")] = None
     """Directory of a run, a policy file, or the name of a task with a bundled expert; with --sb3, the environment."""
     expert: str | None = None
     """Task whose bundled expert acts, instead of a policy: Hopper, or Hopper-v5."""

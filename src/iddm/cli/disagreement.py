@@ -4,6 +4,7 @@ import dataclasses
 import json
 from math import isnan
 from pathlib import Path
+from typing import Annotated
 
 import tyro
 
@@ -15,7 +16,7 @@ from iddm.cli.policies import find_policy
 
 @dataclasses.dataclass(frozen=True)
 class _Disagreement:
-    policy: tyro.conf.Positional[str]
+    policy: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="POLICY")]
     """Directory of a run, a policy file, or the name of a task with a bundled expert."""
     demos: Path | None = None
     """The expert's demonstrations with actions; without it, the bundled expert's."""
@@ -38,9 +39,9 @@ class _Disagreement:
 
 def disagreement_command(args: list[str]) -> None:
     """Estimate the inverse dynamics disagreement of a policy with its expert."""
+    given = parse_flags(_Disagreement, args, "iddm disagreement")
     from iddm.disagreement.measure import expert_demos, measure
 
-    given = parse_flags(_Disagreement, args, "iddm disagreement")
     policy = find_policy(given.policy)
     expert = expert_demos(given.policy, policy, given.demos)
     kwargs = given_kwargs(given.env_kwargs)

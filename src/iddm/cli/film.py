@@ -2,6 +2,7 @@
 
 import dataclasses
 from pathlib import Path
+from typing import Annotated
 
 import tyro
 
@@ -13,7 +14,7 @@ from iddm.cli.policies import find_policy
 
 @dataclasses.dataclass(frozen=True)
 class _Film:
-    policy: tyro.conf.Positional[str]
+    policy: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="POLICY")]
     """Directory of a run; or a policy file, or the name of a task with a bundled expert, which is then filmed alone."""
     out: Path = Path("film.gif")
     """Film to write: .gif, .webp, or .mp4 (extra `film`)."""

@@ -59,8 +59,13 @@ class Film:
             return path.read_bytes()
 
     def html(self, description: str) -> Markup:
-        data = base64.b64encode(self.encoded(".webp")).decode()
-        return fill('<img class="moving" alt="{{text}}" src="data:image/webp;base64,{{data}}">', text=description, data=data)
+        return webp_html(self.encoded(".webp"), description)
+
+
+def webp_html(film: bytes, description: str) -> Markup:
+    """A film within a page."""
+    data = base64.b64encode(film).decode()
+    return fill('<img class="moving" alt="{{text}}" src="data:image/webp;base64,{{data}}">', text=description, data=data)
 
 
 def check_kind(out: Path) -> None:
@@ -120,5 +125,7 @@ def side_by_side(sides: Sequence[Shots], camera: Camera) -> Film:
             frame.paste(picture, (left, BAR + (camera.height - picture.height) // 2))
             name = printable(side.who) + (" (episode ended)" if over else "")
             write.text((place * camera.width + 8, 4), name, fill="#333333", font=font)
+            if place:
+                write.line([(place * camera.width, 0), (place * camera.width, frame.height)], fill="white", width=3)
         frames.append(frame)
     return Film(frames, camera.fps)

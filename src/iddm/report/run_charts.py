@@ -6,7 +6,9 @@ from typing import Any
 from iddm.report.charts import chart, line, thinned
 from iddm.training.run_dir import Run
 
+LENGTH = "Steps of an evaluated episode"
 CHARTS: dict[str, dict[str, str]] = {
+    LENGTH: {"evaluation_length": "steps"},
     "Closeness to the demonstrations": {"closeness": "closeness"},
     "Discriminator right, %": {"adversarial/expert_accuracy": "on expert", "adversarial/agent_accuracy": "on agent"},
     "Mutual information I(s; (s', a)), nats": {"mi/information": "I"},
@@ -20,18 +22,23 @@ SHADES = (2, 0)
 
 
 def run_charts(run: Run, references: Mapping[str, float]) -> list[dict[str, Any]]:
-    """Return (with `references` as dashed lines), and what the method's terms and learner measure."""
+    """Return (with `references` as dashed lines), length (with the demonstrations'), and what terms and learner measure."""
     rows, (_, unit) = run.metrics(), run.config.length
-    marks = [{"label": name, "value": round(value, 3)} for name, value in references.items()]
-    drawn = chart("Return", [_line(run.config.method, thinned(rows, "episode_return", unit))], marks)
+    demonstrated = run.demos and run.demos.num_steps
+    marks = {LENGTH: _marks({"demos": demonstrated} if demonstrated else {})}
+    drawn = chart("Return", [_line(run.config.method, thinned(rows, "episode_return", unit))], _marks(references))
     for title, columns in CHARTS.items():
         scale = 100 if title.endswith("%") else 1
         lines = []
         for column, name in columns.items():
             points = [(x, scale * y) for x, y in thinned(rows, column, unit)]
             lines += filter(None, [_line(name, points, SHADES[len(lines) % len(SHADES)])])
-        drawn += chart(title, lines)
+        drawn += chart(title, lines, marks.get(title, ()))
     return drawn
+
+
+def _marks(values: Mapping[str, float]) -> list[dict[str, Any]]:
+    return [{"label": name, "value": round(value, 3)} for name, value in values.items()]
 
 
 def _line(name: str, points: Sequence[tuple[float, float]], shade: int = SHADES[0]) -> dict[str, Any] | None:

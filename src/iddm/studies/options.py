@@ -21,7 +21,7 @@ class Options:
     workers: int | None = None
     """Number of runs in parallel; without it, one per core."""
     quick: bool = False
-    """Two tasks, the first and the last variant, 4,096 steps, small networks: tests the machinery in a few minutes."""
+    """One task, the first and the last variant, 4,096 steps, small networks: tests the machinery in two minutes."""
     again: bool = False
     """Redo runs that have results."""
     out: Path | None = None

@@ -47,6 +47,9 @@ QUICK_STEPS = 4_096
 QUICK: Settings = {
     "hidden": (32, 32),
     "rollout_length": 32,
+    "evaluations": 1,
+    "cloning.epochs": 10,
+    "rounds": 2,
     "adversarial.hidden": (32, 32),
     "mi.hidden": (32, 32),
     "inverse_entropy.hidden": (32, 32),
@@ -113,6 +116,10 @@ class RunSpec:
     def config(self) -> Config:
         return config_of(self.task, self.method, {"steps": self.steps, "seed": self.seed, **dict(self.settings)})
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What another process gets: it makes the config itself, once it knows the user's own terms."""
+        return {name: value for name, value in self.__dict__.items() if name != "config"}
+
     @property
     def quick(self) -> "RunSpec":
         """The same with few steps and small networks: a test of the machinery, not a result."""
@@ -163,11 +170,10 @@ def chosen(runs: Sequence[RunSpec], only: Sequence[str]) -> list[RunSpec]:
 
 
 def first_and_last(runs: Sequence[RunSpec]) -> list[RunSpec]:
-    """The runs of the first two tasks, with each method's first and last variant of the settings."""
-    tasks = list(dict.fromkeys(run.task for run in runs))[:2]
-    variants: dict[tuple[str, str], list[RunSpec]] = {}
+    """The runs of the first task, with each method's first and last variant of the settings."""
+    variants: dict[str, list[RunSpec]] = {}
     for run in runs:
-        if run.task in tasks:
-            variants.setdefault((run.task, run.method), []).append(replace(run, seed=0))
+        if run.task == runs[0].task:
+            variants.setdefault(run.method, []).append(replace(run, seed=0))
     kept = {end for some in variants.values() for end in (some[0], some[-1])}
     return [run for run in runs if replace(run, seed=0) in kept]

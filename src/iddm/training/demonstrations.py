@@ -50,7 +50,7 @@ class DemosRecord:
     """Environment steps of an episode, on average."""
 
     def __post_init__(self) -> None:
-        if not len(self.columns) == len(self.column_mean) == len(self.column_std) or min(self.columns, default=0) < 0:
+        if not len(self.columns) == len(self.column_mean) == len(self.column_std) or min(self.columns, default=-1) < 0:
             raise ValueError("its columns do not fit their means and deviations")
         if self.returns is not None and not self.returns:
             raise ValueError("it has no returns")

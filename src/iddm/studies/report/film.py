@@ -1,4 +1,4 @@
-"""Film strips: the expert and the learned policy, one above the other."""
+"""Films of the imitators: those that are kept beside the results, and strips of the expert above the learned policy."""
 
 import base64
 import io
@@ -10,6 +10,7 @@ import numpy as np
 from PIL import Image
 
 from iddm.errors import UserError
+from iddm.report.film import webp_html
 from iddm.report.html_page import section
 from iddm.report.markup import Markup, fill
 from iddm.report.pictures import Camera, policy_shots
@@ -29,6 +30,18 @@ class Strip:
     frames: dict[str, list[str]]
     """Pictures as data URIs."""
     trouble: str = ""
+
+
+def kept_films(directory: Path | None) -> Markup:
+    """The films in the results' folder `films`, NAME.webp, with what NAME.txt says of each, as a section of a page."""
+    figure = "<figure>{{film}}<figcaption>{{words}}</figcaption></figure>"
+    shown = []
+    for film in sorted((directory / "films").glob("*.webp")) if directory else []:
+        about = film.with_suffix(".txt")
+        words = about.read_text(errors="replace") if about.is_file() else film.stem
+        shown.append(fill(figure, film=webp_html(film.read_bytes(), words), words=words))
+    films = fill('<div class="charts">{{shown}}</div>', shown=shown)
+    return section("How it looks", "The expert beside the imitator, in real time.", films) if shown else Markup()
 
 
 def film_strips(results: Results, runs: Path | None) -> list[Strip]:
@@ -69,7 +82,7 @@ def strips_html(strips: Sequence[Strip]) -> Markup:
         scroll = '<div class="scroll" tabindex="0" role="region" aria-label="film strip"><div class="film">{{rows}}</div></div>'
         film = fill(scroll, rows=rows) if rows else fill("<p>{{trouble}}</p>", trouble=strip.trouble)
         parts.append(fill("<h3>{{task}}</h3>{{film}}", task=strip.task, film=film))
-    return section("How it looks", f"The first {CAMERA.seconds:g} seconds of an evaluation episode.", *parts)
+    return section("Film strips", f"The first {CAMERA.seconds:g} seconds of an evaluation episode.", *parts)
 
 
 def _to_uri(picture: np.ndarray) -> str:

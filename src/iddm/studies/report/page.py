@@ -16,7 +16,7 @@ from iddm.studies.catalogue.table2 import TABLE_2, where_it_counts
 from iddm.studies.own_study import COPY, OwnStudy, read_study
 from iddm.studies.report.charts import methods_of
 from iddm.studies.report.docs import QUICK, made, write_docs
-from iddm.studies.report.film import Strip, film_strips, strips_html
+from iddm.studies.report.film import Strip, film_strips, kept_films, strips_html
 from iddm.studies.report.formatting import NAMES, listed, name_of
 from iddm.studies.results import Results
 from iddm.studies.spec import EXPERT, SIX
@@ -64,7 +64,7 @@ def study_page(results: Results, directory: Path | None = None, strips: Sequence
         headline,
         lead,
         _facts(results),
-        [*sections, strips_html(strips), section("Every run", "", _runs(results))],
+        [*sections[:1], kept_films(directory), *sections[1:], strips_html(strips), section("Every run", "", _runs(results))],
         {"methods": methods_of(by_method), "charts": charts},
         _identity(directory),
     )
