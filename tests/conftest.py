@@ -97,5 +97,5 @@ TINY: dict[str, Any] = {
 }
 """Settings of a run of four small iterations."""
 SMALL_DISCRIMINATOR = {"adversarial": {"hidden": (16, 16), "batch_size": 64}}
-TINY_GAIFO: dict[str, Any] = TINY | SMALL_DISCRIMINATOR
+TINY_GAIFO: dict[str, Any] = TINY | SMALL_DISCRIMINATOR | {"learner": "ppo"}
 TINY_IDDM: dict[str, Any] = TINY_GAIFO | {"mi": {"hidden": (16, 16), "batch_size": 64}}

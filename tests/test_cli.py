@@ -84,7 +84,7 @@ def test_report_writes_a_page_that_escapes_what_it_shows(trained: Path, tmp_path
     text = page.read_text()
     assert 'src="data:image/webp' in text
     assert 'src="http' not in text
-    for words in ("What doctor says", "--method gaifo --steps 512 --seed 0", "Discriminator right, %", "began 20"):
+    for words in ("What doctor says", "--method gaifo --learner ppo --steps 512 --seed 0", "Discriminator right, %", "began 20"):
         assert words in text
 
 
@@ -115,7 +115,7 @@ def test_every_flag_is_a_setting_of_the_method(capsys) -> None:
 
 def test_imitation_on_a_task_starts_from_its_noise_by_name_or_id_and_flags_change_it() -> None:
     def noise(*args: str) -> float:
-        return train_flags([*args])[0].learner.log_std_init
+        return train_flags([*args, "--learner", "ppo"])[0].learner.log_std_init
 
     assert (noise("Ant"), noise("ant-v5", "--method", "gail"), noise("HalfCheetah")) == (-2.0, -2.0, -1.0)
     assert noise("Ant", "--log-std-init", "-1.5") == -1.5

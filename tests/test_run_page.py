@@ -74,7 +74,7 @@ def test_the_page_says_how_far_it_came_and_what_made_it(run: Run) -> None:
     assert run.about is not None
     assert f"iddm {iddm.__version__}" in text
     assert f"began {run.about.began[:10]}" in text
-    assert "iddm train CartPole --method iddm --steps 2000 --seed 0 --mi.weight 0.5</pre>" in text
+    assert "iddm train CartPole --method iddm --learner ppo --steps 2000 --seed 0 --mi.weight 0.5</pre>" in text
     assert changed_settings(run.config) == {"steps": 2000, "mi.weight": 0.5}
 
 

@@ -85,7 +85,13 @@ def small_network(term: str) -> list[str]:
 
 def test_killed_run_continues_to_the_same_bytes(uninterrupted: Path, hopper_file: Path, tmp_path: Path) -> None:
     settings = ["--steps", "1024", "--num-envs", "4", "--rollout-length", "64", "--hidden", "16", "16", "--checkpoint-every", "2"]
-    settings += ["--evaluations", "0", *(flag for term in ("adversarial", "mi") for flag in small_network(term))]
+    settings += [
+        "--learner",
+        "ppo",
+        "--evaluations",
+        "0",
+        *(flag for term in ("adversarial", "mi") for flag in small_network(term)),
+    ]
     out = tmp_path / "run"
     command = [sys.executable, "-m", "iddm.cli", "train"]
     start = [*command, "Hopper-v5", "--demos", str(hopper_file), "--out", str(out), *settings]
@@ -131,7 +137,7 @@ def test_changed_demonstrations_are_refused_on_resume(hopper_demos, tmp_path: Pa
 
 def test_divergence_names_the_term_and_keeps_the_last_good_checkpoint(hopper_demos, tmp_path: Path) -> None:
     with pytest.raises(Diverged, match=r"mi became non-finite at step .*; there is no checkpoint yet"):
-        train("Hopper-v5", hopper_demos, "iddm", tmp_path / "run", mi={"learning_rate": 3e38}, **TINY)
+        train("Hopper-v5", hopper_demos, "iddm", tmp_path / "run", mi={"learning_rate": 3e38}, learner="ppo", **TINY)
     assert not (tmp_path / "run" / "policy.safetensors").exists()
 
 

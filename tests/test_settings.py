@@ -7,7 +7,8 @@ import pytest
 
 import iddm
 from iddm.cli import main
-from iddm.config import Config, configure, default_config, setting
+from iddm.cli.train import train_flags
+from iddm.config import Config, command_of, configure, default_config, setting, usual_learner
 from iddm.errors import UserError
 
 BAD = [
@@ -92,3 +93,22 @@ def test_a_setting_is_found_by_the_name_of_its_flag() -> None:
     assert setting(config, "hidden") == (8,)
     assert setting(config, "epochs") == setting(config, "ppo.epochs") == 3
     assert setting(default_config("Hopper", "bco"), "inverse.epochs") == 50
+
+
+def test_a_learner_is_chosen_by_its_name_else_by_the_actions_and_the_method() -> None:
+    def learner(*args: str) -> str:
+        return train_flags([*args])[0].learner.name
+
+    assert [learner(env) for env in ("Hopper", "HalfCheetah-v5", "CartPole", "Acrobot-v1")] == ["sac", "sac", "ppo", "ppo"]
+    assert learner("Hopper", "--learner", "ppo") == learner("Hopper", "--ppo.epochs", "2") == "ppo"
+    assert learner("Hopper", "--preset", "paper") == learner("Hopper", "--method", "deepmimic") == "ppo"
+    assert learner("Hopper", "--method", "bco") == "bco"
+    assert learner("--out", "CartPole", "Hopper") == learner("--out", "ppo", "Hopper") == "sac"
+    assert usual_learner("Hopper", "ppo") == "ppo"  # an expert
+    assert usual_learner("no-such-env") == "ppo"  # what is wrong with it is said later
+    assert "--learner ppo" in command_of(default_config("Hopper", "gaifo"))
+
+
+def test_batches_that_do_not_fit_into_memory_are_one_sentence() -> None:
+    with pytest.raises(UserError, match=r"6,400 batches of 1,000,000 rows .* do not fit into memory"):
+        configure(default_config("Hopper", "gaifo", learner="sac"), {"updates_per_step": 100.0, "batch_size": 1_000_000})

@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
@@ -154,6 +154,11 @@ def _known(name: Any, kinds: Mapping[str, Any], what: str) -> Any:
 
 def _what(error: Exception) -> str:
     return f"'{error.args[0]}' is missing or unknown" if isinstance(error, KeyError) else str(error).splitlines()[0]
+
+
+def named_learner(words: Iterable[str]) -> str | None:
+    """The learner that a user means whose settings have a learner's name in front."""
+    return next((word for word in words if word in ("ppo", "sac")), None)
 
 
 def usual_learner(

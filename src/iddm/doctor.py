@@ -205,7 +205,7 @@ def stands_still(patient: Patient) -> str | None:
         return None
     return (
         f"The agent hardly moves: its states change {motion[-1]:.0%} as much per step as the demonstrations'. It has found a way "
-        "to stand still that pays: use more demonstrations, --window 3, or --learner sac with more --random-steps."
+        "to stand still that pays: use more demonstrations, --window 3, or off-policy more --random-steps."
     )
 
 

@@ -110,12 +110,13 @@ def train_flags(args: list[str], expert: bool = False, env: str | None = None) -
 
     The learner's settings are plain flags, and may have its name in front (--ppo.epochs); a term's always have its name.
     """
-    from iddm.config import Config, default_config, expert_config, usual_learner
+    from iddm.config import Config, default_config, expert_config, named_learner, usual_learner
 
     env = _env_among(args) if env is None else env
-    preset, method, chosen = _peek(args, "--preset", "tuned"), _peek(args, "--method", "iddm"), _peek(args, "--learner", "")
+    preset, method = _peek(args, "--preset", "tuned"), _peek(args, "--method", "iddm")
+    chosen = _peek(args, "--learner", "") or named_learner(arg[2:].partition(".")[0] for arg in args if arg.startswith("--"))
     if expert:
-        default = expert_config(env, preset, chosen or None)
+        default = expert_config(env, preset, chosen)
     else:
         chosen = chosen or usual_learner(env, method, preset, given_kwargs(_peek(args, "--env-kwargs", "{}")))
         default = default_config(env, method, preset, chosen)

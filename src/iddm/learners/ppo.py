@@ -16,10 +16,8 @@ from iddm.learners.ppo_loss import PPOBatch, gae, optimiser, ppo_epochs
 from iddm.nets import MLP, CategoricalPolicy, GaussianPolicy, Normaliser, Policy, ValueFunction, make_policy
 from iddm.rewards.expert import Expert, ExpertSampler
 from iddm.rewards.rows import AgentRows, Transitions
-from iddm.utils.settings import BATCH, COUNT, DISCOUNT, RATE, SHARE, WEIGHT, WIDTH, Range, check
+from iddm.utils.settings import BATCH, COUNT, DISCOUNT, RATE, ROLLOUT, SHARE, WEIGHT, WIDTH, Range, check, check_rollout
 
-ROLLOUT = Range(1, 10_000_000, whole=True)
-"""Rows of a rollout, which must fit into memory."""
 LOG_STD = Range(-20, 5)
 ROWS_BEHIND_A_POLICY = 10_000
 """How much the scale of a policy that is started from counts, in observations."""
@@ -73,10 +71,7 @@ class PPO(Learner):
         check(self, num_envs=ROLLOUT, rollout_length=ROLLOUT, restart_every=Range(0, 1_000_000_000, whole=True))
         check(self, hidden=WIDTH, log_std_init=LOG_STD, learning_rate=RATE, epochs=COUNT, batch_size=BATCH, discount=DISCOUNT)
         check(self, gae_decay=SHARE, clip=Range(0, 100, above=True), value_weight=WEIGHT, max_grad_norm=RATE)
-        if self.num_envs * self.rollout_length > ROLLOUT.high:
-            raise UserError(
-                f"A rollout of {self.num_envs} × {self.rollout_length} steps does not fit into memory: lower one of them."
-            )
+        check_rollout(self.num_envs, self.rollout_length)
 
     def schedule(self, steps: int) -> Schedule:
         num_iterations = max(steps // (self.num_envs * self.rollout_length), 1)

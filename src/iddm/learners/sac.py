@@ -23,7 +23,7 @@ from iddm.learners.replay_buffer import ReplayBuffer
 from iddm.learners.sac_step import GradientStep, ReplayBatches, SACState
 from iddm.nets import MLP, Normaliser, SquashedGaussianPolicy
 from iddm.rewards.expert import Expert
-from iddm.utils.settings import BATCH, COUNT, DISCOUNT, RATE, SHARE, WIDTH, Range, check
+from iddm.utils.settings import BATCH, COUNT, DISCOUNT, RATE, ROLLOUT, SHARE, WIDTH, Range, check, check_rollout
 
 NATURAL = Range(0, 1_000_000_000, whole=True)
 
@@ -74,11 +74,17 @@ class SAC(Learner):
     """Models of p(a | s, s') that label the demonstrations with actions."""
 
     def __post_init__(self) -> None:
-        check(self, num_envs=Range(1, 100_000, whole=True), rollout_length=Range(1, 1_000_000, whole=True), restart_every=NATURAL)
+        check(self, num_envs=ROLLOUT, rollout_length=ROLLOUT, restart_every=NATURAL)
         check(self, random_steps=COUNT, updates_per_step=Range(0, 100, above=True), batch_size=BATCH, recent_steps=COUNT)
         check(self, buffer_size=Range(1_000, 100_000_000, whole=True), hidden=WIDTH, learning_rate=RATE)
         check(self, critic_learning_rate=RATE, discount=DISCOUNT, target_rate=SHARE, policy_every=COUNT, average_rate=SHARE)
         check(self, temperature=Range(0, 100, above=True), target_entropy=Range(-100, 100), final_target_entropy=Range(-100, 100))
+        check_rollout(self.num_envs, self.rollout_length)
+        if self.updates * self.batch_size > ROLLOUT.high:
+            raise UserError(
+                f"{self.updates:,} batches of {self.batch_size:,} rows in an iteration do not fit into memory: "
+                "lower --batch-size, --updates-per-step or --rollout-length."
+            )
 
     @property
     def updates(self) -> int:

@@ -86,15 +86,15 @@ class RunSpec:
     @property
     def command(self) -> str:
         """The command that makes this run by hand."""
-        if self.method == EXPERT:
-            return f"iddm eval {self.task} --episodes {self.episodes}"
         given = dict(self.settings)
         usual = has_choice_of_learner(self.method, given.get("preset", "tuned")) and "learner" not in given
         return f"{self._short_command} --learner ppo" if usual else self._short_command
 
     @property
     def _short_command(self) -> str:
-        """With the method's own learner."""
+        """The same where the method's own learner is left unsaid."""
+        if self.method == EXPERT:
+            return f"iddm eval {self.task} --episodes {self.episodes}"
         parts = [f"iddm train {self.task} --method {self.method} --steps {self.steps} --seed {self.seed}", self.flags]
         return " ".join(filter(None, parts))
 

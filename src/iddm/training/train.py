@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from iddm.config import Config, configure, default_config, usual_learner
+from iddm.config import Config, configure, default_config, named_learner, usual_learner
 from iddm.demos import Demos
 from iddm.envs.spec import MakeEnv, parse_kwargs, resolve
 from iddm.errors import UserError
@@ -46,7 +46,8 @@ def train(
     `mi={"weight": 0.01}`.
     """
     name = env if isinstance(env, str) else resolve(env).id
-    learner = learner or usual_learner(env, method, preset, parse_kwargs(settings.get("env_kwargs", "{}")))
+    options = parse_kwargs(settings.get("env_kwargs", "{}"))
+    learner = learner or named_learner(settings) or usual_learner(env, method, preset, options)
     config = configure(default_config(name, method, preset, learner), settings)
     given = demos if isinstance(demos, Demos) else None
     if demos is not None and given is None:

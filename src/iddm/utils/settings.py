@@ -37,6 +37,8 @@ COUNT = Range(1, 1_000_000_000, whole=True)
 """Steps, epochs, rounds."""
 BATCH = Range(1, 1_000_000, whole=True)
 """Rows in one gradient step, which must fit into memory."""
+ROLLOUT = Range(1, 10_000_000, whole=True)
+"""Rows of a rollout, which must fit into memory."""
 WIDTH = Range(1, 16_384, whole=True)
 """Units of a hidden layer."""
 RATE = Range(0, 3.4e38, above=True)
@@ -57,3 +59,9 @@ def check(settings: Any, owner: str = "", **ranges: Range) -> None:
             label = f"{owner}.{name}" if owner else name
             each = "each must be" if isinstance(value, tuple) else "it must be"
             raise UserError(f"Setting {label} is {value}: {each} {allowed}.")
+
+
+def check_rollout(num_envs: int, rollout_length: int) -> None:
+    """Raise where a rollout would have too many rows, though each number alone is allowed."""
+    if num_envs * rollout_length > ROLLOUT.high:
+        raise UserError(f"A rollout of {num_envs} × {rollout_length} steps does not fit into memory: lower one of them.")
