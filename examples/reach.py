@@ -2,7 +2,7 @@
 
 python reach.py demos.csv                        # writes the demonstrations
 iddm inspect demos.csv --env reach:make
-iddm train reach:make --demos demos.csv --hidden 64 64 --adversarial.hidden 64 64 --steps 2e5 --out runs/reach
+iddm train reach:make --demos demos.csv --steps 2e4 --out runs/reach
 iddm eval runs/reach --env reach:make            # as `train` printed it: no file can name code
 """
 
