@@ -119,7 +119,10 @@ def workplace(tmp_path_factory) -> Path:
     for words in (
         "demos HalfCheetah --episodes 2 --out demos.npz",
         "demos HalfCheetah --episodes 5 --with-actions --out with_actions.npz",
-        *(f"train HalfCheetah --learner ppo --steps 2048 --seed {seed} --out runs/{name}" for seed, name in enumerate(("a", "b", "c", "mine"))),
+        *(
+            f"train HalfCheetah --learner ppo --steps 2048 --seed {seed} --out runs/{name}"
+            for seed, name in enumerate(("a", "b", "c", "mine"))
+        ),
     ):
         run(["iddm", *words.split()], folder)
     shutil.copy(folder / "runs" / "a" / "policy.safetensors", folder)
