@@ -86,9 +86,10 @@ def shares(known: StudyResults) -> Table:
     caption = (
         f"Normalised score (random actions 0 %, expert 100 %) of the last policy: mean over seeds [{INTERVAL}] (number of "
         "seeds). From ten episodes of states; but for the number of steps, the settings are the same on every task: IDDM, GAIfO "
-        f"and the constant reward learn with SAC, and on {listed(DISCRETE)} with PPO. Old default: PPO, {PPO_STEPS:,} steps (on "
-        f"{listed([task for task in KINDS if task in SIX])} those of Table 2), a reward that is never negative, no absorbing "
-        "states. The last two columns are returns, over episodes."
+        f"and the constant reward learn with SAC, and on {listed(DISCRETE)} with PPO. Old default: PPO, {PPO_STEPS:,} steps, a "
+        "reward that is never negative, no absorbing states. On "
+        f"{listed([task for task in KINDS if task in SIX])} the old default, BCO and the constant reward are Table 2's runs. The "
+        "last two columns are returns, over episodes."
     )
     ends = map(name_of, UNTRAINED)
     return Table(("task", "kind", *COLUMNS, *ends), tuple(map(row, known.tasks)), 2, caption)
