@@ -193,7 +193,7 @@ def test_bco_learns_the_same_bytes_with_and_without_the_experts_actions(cartpole
 def test_bc_without_actions_is_one_sentence_and_its_settings_are_its_own(cartpole_demos: Demos, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="bc needs the expert's actions"):
         train("CartPole", cartpole_demos.states_only(), "bc", tmp_path / "run")
-    with pytest.raises(UserError, match="'bc' .* learns with cloning, not with 'ppo'"):
+    with pytest.raises(UserError, match=r"'bc' .* learns with cloning, not with 'ppo'"):
         train("CartPole", cartpole_demos, "bc", tmp_path / "run", ppo={"clip": 0.1})
     with pytest.raises(UserError, match="Setting rounds is 0: it must be a whole number from 1"):
         train("CartPole", cartpole_demos, "bco", tmp_path / "run", rounds=0)
