@@ -17,7 +17,7 @@ from iddm.envs.point_mass import PointMass
 from iddm.envs.spec import make_env, resolve
 from iddm.errors import UserError
 from iddm.studies.catalogue import STUDIES, samples
-from iddm.studies.catalogue.kinds import KINDS, OLD, Followed, closeness, followed, shares
+from iddm.studies.catalogue.kinds import KINDS, OLD, Choice, choice, closeness, correlation, shares
 from iddm.studies.results import Evaluated, Outcome, Result, Results
 from iddm.studies.spec import EXPERT, SIX, UNTRAINED, RunSpec
 from iddm.tasks import find_task
@@ -173,22 +173,26 @@ def test_old_and_new_default_stand_in_their_own_columns() -> None:
     assert (row["IDDM"], row["IDDM, old default"], row["GAIfO"]) == ("90 % (1)", "25 % (1)", "–")
 
 
-def run_with(*evaluations: tuple[float, float]) -> Outcome:
-    """A run whose evaluations have these returns and closenesses."""
-    rows = tuple(Evaluated(100 * i, paid, 10.0, close) for i, (paid, close) in enumerate(evaluations))
-    return Outcome(Result.of(RunSpec("Pendulum", "iddm", 0, steps=100), np.ones(2)), (), {}, rows)
+def evaluations(*pairs: tuple[float, float]) -> list[Evaluated]:
+    """Evaluations with these returns and closenesses."""
+    return [Evaluated(100 * i, paid, 10.0, close) for i, (paid, close) in enumerate(pairs)]
 
 
-def test_closeness_is_compared_with_the_return_and_chooses_the_closest_policy() -> None:
-    assert followed(run_with((1.0, 0.1), (2.0, 0.3), (3.0, 0.2))) == Followed(pytest.approx(0.5), 2.0, 3.0, 3.0)
-    assert followed(run_with((3.0, 0.4), (2.0, 0.5), (1.0, 0.5))) == Followed(pytest.approx(-np.sqrt(3) / 2), 1.0, 3.0, 1.0)
-    assert followed(run_with((2.0, 0.1), (2.0, 0.3))) == Followed(None, 2.0, 2.0, 2.0)
-    assert followed(run_with((2.0, float("nan")))) is None
-    assert followed(run_with()) is None
+def test_closeness_is_compared_with_the_return() -> None:
+    assert correlation(evaluations((1.0, 0.1), (2.0, 0.3), (3.0, 0.2))) == pytest.approx(0.5)
+    assert correlation(evaluations((3.0, 0.4), (2.0, 0.5), (1.0, 0.5))) == pytest.approx(-np.sqrt(3) / 2)
+    assert correlation(evaluations((2.0, 0.1), (2.0, 0.3))) is None
+    above = evaluations((1.0, 0.1), (9.0, 0.9), (8.0, 1.0), (9.5, 0.9))
+    assert correlation(above) < correlation(above, ceiling=8.0)  # pyright: ignore[reportOptionalOperand]
+
+
+def test_closeness_chooses_the_closest_policy_and_the_later_of_equals() -> None:
+    assert choice(evaluations((1.0, 0.1), (2.0, 0.3), (3.0, 0.2))) == Choice(chosen=2.0, best=3.0, last=3.0)
+    assert choice(evaluations((3.0, 0.5), (2.0, 0.5), (1.0, 0.4))) == Choice(chosen=2.0, best=3.0, last=1.0)
 
 
 def test_the_table_of_closeness_has_a_row_per_task_and_their_median() -> None:
     table = closeness(STUDIES["kinds"].results(made_up.results(["kinds"], seeds=2)))
     assert [row[0] for row in table.rows] == [*KINDS, "median of the tasks"]
     assert {row[2] for row in table.rows} == {"1.00"}  # made up to follow exactly
-    assert {row[-1] for row in table.rows[:-1]} == {"4"}  # two methods, two seeds; neither the old default nor the controls
+    assert all(row[-1].startswith("4 of ") for row in table.rows[:-1])  # two methods, two seeds; then the others

@@ -1,8 +1,8 @@
 """Closeness: how near an agent's episodes are to held-out demonstrations. It needs no reward and no training.
 
 The distance is the square root of the energy distance between transitions (s, s' − s), each column in units of its
-deviation in the demonstrations. Closeness is the distance between demonstrations and held-out demonstrations divided by the
-agent's distance to the same: 1 for an agent that cannot be told from the expert, 0.5 for one twice as far away.
+deviation in the demonstrations. Closeness is the distance between demonstrations and held-out demonstrations (the floor)
+divided by the agent's distance to the same: 1 for an agent that cannot be told from the expert, 0.5 for one twice as far away.
 """
 
 from collections.abc import Sequence
@@ -24,6 +24,8 @@ HELD_BLOCKS = (2, 7)
 MOST_ROWS = 500
 """Rows of a sample that are compared, evenly spaced; the distance takes their square."""
 CLIP = 10.0
+LEAST_FLOOR = 1e-3
+"""Of demonstrations that are all the same."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,7 @@ class Yardstick:
         floor = float(np.mean([sample(parts.rest, start, size).distance(held_out) for start in starts]))
         horizon = None if longest is None else longest * view.agent_lag // view.expert_lag
         group = (demos.num_episodes if parts.by_blocks else num_held) if whole else None
-        return Yardstick(held_out, floor, group, horizon, view, scale)
+        return Yardstick(held_out, max(floor, LEAST_FLOOR), group, horizon, view, scale)
 
     def distance(self, episodes: Sequence[np.ndarray], terminated: Sequence[bool]) -> float:
         """How far the agent's episodes (their observations) are from the held-out demonstrations, averaged over groups."""
@@ -123,8 +125,8 @@ class Yardstick:
         return self.scale.change(rows, self.view.agent_lag) / max(self.scale.demonstrated_change, 1e-12)
 
     def closeness(self, episodes: Sequence[np.ndarray], terminated: Sequence[bool]) -> float:
-        """The floor divided by the distance: about 1 at best, towards 0 far away."""
-        return self.floor / max(self.distance(episodes, terminated), 1e-12)
+        """The floor divided by the distance: towards 0 far away, and 1 within the floor, where nearer cannot be told."""
+        return self.floor / max(self.distance(episodes, terminated), self.floor)
 
     def _compared(self, rows: np.ndarray) -> np.ndarray:
         return rows if self.view.columns is None else rows[:, list(self.view.columns)]

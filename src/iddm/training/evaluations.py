@@ -5,7 +5,7 @@ The environment's reward is only reported. The policy that is kept is the one cl
 
 import shutil
 from dataclasses import replace
-from math import nan
+from math import ceil, nan
 
 import numpy as np
 
@@ -16,11 +16,17 @@ from iddm.training.run_dir import Run, closest_evaluation
 from iddm.training.setup import Setup
 from iddm.utils.files import write_whole
 
-EPISODES = 4
+EPISODES, MOST_EPISODES, STEPS = 4, 20, 1_000
+"""Episodes of an evaluation: more where they are short, until they have this many steps."""
 SEED = 3_000_000
 """Of the first episode; the same starts every time, and none of those that `iddm eval` uses."""
 LONGEST = 1_000
 """Steps of an episode where neither environment nor demonstrations have a limit."""
+
+
+def num_episodes(length: int | None) -> int:
+    """Episodes of an evaluation where they have this length."""
+    return min(max(EPISODES, ceil(STEPS / (length or STEPS))), MOST_EPISODES)
 
 
 class Evaluations:
@@ -32,6 +38,7 @@ class Evaluations:
         self._wanted = setup.config.evaluations if setup.config.schedule.rollout_length else 0
         self._stops_at_floor = setup.config.until == "closeness"
         horizon = self._yardstick.horizon if self._yardstick else None
+        self._num_episodes = num_episodes(horizon)
         self._spec = replace(setup.spec, max_episode_steps=setup.spec.max_episode_steps or max(horizon or 0, LONGEST))
 
     def due(self, iteration: int) -> bool:
@@ -41,7 +48,7 @@ class Evaluations:
     def evaluate(self, iteration: int, policy: Policy) -> Row:
         """Return, length, motion and closeness of a few episodes with the most likely actions."""
         rng = np.random.default_rng(SEED) if policy.uniform else None
-        episodes = run_episodes(lambda obs: policy.predict(obs, rng), self._spec, EPISODES, SEED)
+        episodes = run_episodes(lambda obs: policy.predict(obs, rng), self._spec, self._num_episodes, SEED)
         row = NOT_EVALUATED | {
             "evaluation_return": float(np.mean([e.rewards.sum() for e in episodes])),
             "evaluation_length": float(np.mean([len(e.rewards) for e in episodes])),

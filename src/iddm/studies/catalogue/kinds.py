@@ -1,6 +1,7 @@
 """Tasks of all kinds with one default: survival, fixed length, ends at a goal, landing, resting at a target."""
 
-from math import isnan
+from collections.abc import Iterable, Sequence
+from math import inf, isnan, nan
 from statistics import fmean, median
 from typing import NamedTuple
 
@@ -11,8 +12,8 @@ from iddm.studies.catalogue import samples
 from iddm.studies.core import Settings
 from iddm.studies.report.formatting import listed, name_of, number, returns
 from iddm.studies.report.tables import INTERVAL, normalised_score
-from iddm.studies.results import Outcome
-from iddm.studies.spec import SAME_AS_GAIFO, SIX, UNTRAINED, Grid
+from iddm.studies.results import Evaluated, Outcome
+from iddm.studies.spec import EXPERT, SAME_AS_GAIFO, SIX, UNTRAINED, Grid
 from iddm.studies.study import Section, ShowTable, Study
 from iddm.studies.study_results import Cell, StudyResults
 
@@ -41,6 +42,8 @@ STEPS = {
 """Off-policy, where `samples` has none; on-policy, `PPO_STEPS`."""
 PPO_STEPS, BCO_STEPS = 300_000, 100_000
 EVALUATIONS = 20
+NEARLY = 0.95
+"""The share of the expert's return from which on policies are not told apart."""
 
 FORM = "adversarial.reward_form"
 OLD: Settings = {"steps": PPO_STEPS, FORM: "softplus", "adversarial.absorbing": False}
@@ -95,49 +98,74 @@ def shares(known: StudyResults) -> Table:
     return Table(("task", "kind", *COLUMNS, *ends), tuple(map(row, known.tasks)), 2, caption)
 
 
-class Followed(NamedTuple):
-    """A run's evaluations: whether closeness followed the return, and the returns of three of its policies."""
+class Choice(NamedTuple):
+    """The returns of three of a run's evaluated policies."""
 
-    correlation: float | None
-    """Spearman's; None where all returns, or all closenesses, are the same."""
     chosen: float
     """Of the policy that is kept: the closest to held-out demonstrations, the later of equals."""
     best: float
     last: float
 
 
-def followed(outcome: Outcome) -> Followed | None:
-    """None where closeness was not measured."""
-    rows = [row for row in outcome.evaluations if not isnan(row.closeness)]
-    if not rows:
-        return None
-    paid, close = [row.evaluation_return for row in rows], [row.closeness for row in rows]
-    constant = len(set(paid)) == 1 or len(set(close)) == 1
+def measured(outcome: Outcome) -> list[Evaluated]:
+    """The evaluations that have a closeness."""
+    return [row for row in outcome.evaluations if not isnan(row.closeness)]
+
+
+def choice(rows: Sequence[Evaluated]) -> Choice:
     chosen = max(rows, key=lambda row: (row.closeness, row.steps))
-    correlation = None if constant else float(spearmanr(close, paid)[0])  # pyright: ignore[reportArgumentType]
-    return Followed(correlation, chosen.evaluation_return, max(paid), paid[-1])
+    return Choice(chosen.evaluation_return, max(row.evaluation_return for row in rows), rows[-1].evaluation_return)
+
+
+def correlation(rows: Iterable[Evaluated], ceiling: float = inf) -> float | None:
+    """Spearman's, of closeness with the return; returns above the ceiling are equal. None where all are."""
+    pairs = [(row.closeness, min(row.evaluation_return, ceiling)) for row in rows]
+    close, paid = zip(*pairs, strict=True)
+    if len(set(close)) == 1 or len(set(paid)) == 1:
+        return None
+    return float(spearmanr(close, paid)[0])  # pyright: ignore[reportArgumentType]
 
 
 def closeness(known: StudyResults) -> Table:
-    """Per task, over the runs of the default: the rank correlation of closeness with the return, and which policy it chooses."""
-    rows, correlations = [], []
+    """Per task: the rank correlation of closeness with the return, and which policy it chooses."""
+    rows, found = [], []
     for task in known.tasks:
-        cells = [cell for cell in known.cells if cell.spec.task == task and set(columns(cell)) & set(COLUMNS[:2])]
-        runs = [run for cell in cells for outcome in cell.outcomes if (run := followed(outcome))]
-        if not runs:
+        runs = [(cell, evaluated) for cell in known.cells for o in cell.outcomes if (evaluated := measured(o))]
+        runs = [(cell, evaluated) for cell, evaluated in runs if cell.spec.task == task and cell.spec.method not in UNTRAINED]
+        of_default = [evaluated for cell, evaluated in runs if set(columns(cell)) & set(COLUMNS[:2])]
+        if not of_default:
             continue
-        found = [run.correlation for run in runs if run.correlation is not None]
-        correlations += [median(found)] if found else []
-        means = (number(fmean(values)) for values in list(zip(*runs, strict=True))[1:])
-        rows.append((task, KINDS[task], f"{median(found):.2f}" if found else NOTHING, *means, str(len(runs))))
-    if correlations:
-        rows.append(("median of the tasks", "", f"{median(correlations):.2f}", *[""] * 4))
+        every = [row for _, evaluated in runs for row in evaluated]
+        within = [value for evaluated in of_default if (value := correlation(evaluated)) is not None]
+        values = (median(within) if within else None, correlation(every), correlation(every, _nearly_expert(known, task)))
+        found.append(values)
+        means = (number(fmean(returns)) for returns in zip(*map(choice, of_default), strict=True))
+        rows.append((task, KINDS[task], *map(_two_digits, values), *means, f"{len(of_default)} of {len(runs)}"))
+    if rows:
+        medians = (median([value for value in values if value is not None] or [nan]) for values in zip(*found, strict=True))
+        rows.append(("median of the tasks", "", *map(_two_digits, medians), *[""] * 4))
     caption = (
-        "Over the evaluations of a run (four episodes each), IDDM and GAIfO with the default: Spearman's rank correlation of "
-        "closeness with the return, median over runs (absent where a run's returns are all the same), and the mean return of "
-        "the policy that closeness chooses, of the best one, and of the last one."
+        "Over evaluations while learning (four episodes each, more where they are short): Spearman's rank correlation of "
+        "closeness with the return. Within a run: IDDM and GAIfO with the default, median over runs. Over all runs: the "
+        "evaluations of all of the task's runs in one, those of the old default, the controls and BCO too, as far as they have "
+        f"any; then the same where returns from {NEARLY:.0%} of the expert's on (random actions 0 %) count as equal, for there "
+        "they differ by chance. Then, of the default's runs, the mean return of the policy that closeness chooses, of the best "
+        "one, and of the last one; and how many of all runs are the default's."
     )
-    return Table(("task", "kind", "rank correlation", "chosen", "best", "last", "runs"), tuple(rows), 2, caption)
+    kinds = ("within a run", "over all runs", f"over all runs, {NEARLY:.0%} is enough")
+    return Table(("task", "kind", *kinds, "chosen", "best", "last", "runs"), tuple(rows), 2, caption)
+
+
+def _nearly_expert(known: StudyResults, task: str) -> float:
+    ends = [known.find(task, method) for method in UNTRAINED]
+    means = {cell.spec.method: cell.spread.mean for cell in ends if cell is not None}
+    if len(means) < len(UNTRAINED):
+        return inf
+    return means["random"] + NEARLY * (means[EXPERT] - means["random"])
+
+
+def _two_digits(value: float | None) -> str:
+    return NOTHING if value is None or isnan(value) else f"{value:.2f}"
 
 
 def _grids(task: str) -> tuple[Grid, ...]:
