@@ -13,7 +13,7 @@ from iddm.envs.rollout import Rollout
 from iddm.envs.spaces import ActionSpace
 from iddm.errors import UserError
 from iddm.learners.replay_buffer import ReplayBuffer
-from iddm.nets import Normaliser, Policy
+from iddm.nets import Actor, Normaliser, Policy
 from iddm.rewards import Term
 from iddm.rewards.expert import Expert
 
@@ -109,7 +109,7 @@ class Learner(Protocol):
         """The state whose policy is the one given, with the learner's own exploration."""
         raise UserError(f"The learner {self.name} cannot start from a policy (--init); use --learner ppo.")
 
-    def actor(self, state: PyTree, iteration: int) -> tuple[Policy, Normaliser] | None:
+    def actor(self, state: PyTree, progress: Progress) -> tuple[Actor, Normaliser] | None:
         """The policy that samples the iteration's actions; None for uniformly random actions."""
         ...
 

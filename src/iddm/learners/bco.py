@@ -85,8 +85,8 @@ class BCO(Learner):
         inverse = make_policy(k_inverse, 2 * obs_size, space, self.inverse.hidden, self.log_std_init)
         return BCOState(Fit.start(policy), Fit.start(inverse), demo_scale(expert.rows))
 
-    def actor(self, state: BCOState, iteration: int) -> tuple[Policy, Normaliser] | None:
-        return None if iteration == 0 else self.policy(state)
+    def actor(self, state: BCOState, progress: Progress) -> tuple[Policy, Normaliser] | None:
+        return None if progress.iteration == 0 else self.policy(state)
 
     def update(
         self,

@@ -60,7 +60,7 @@ class Cloning(Learner):
         policy = make_policy(key, problem.obs_size, problem.action_space, self.hidden, self.log_std_init)
         return Cloned(Fit.start(policy), demo_scale(expert.rows))
 
-    def actor(self, state: Cloned, iteration: int) -> None:
+    def actor(self, state: Cloned, progress: Progress) -> None:
         return None
 
     def update(

@@ -32,7 +32,7 @@ class InverseModels:
     """Learning rate of Adam."""
     share: float = 0.5
     """Share of a batch that is demonstrated transitions, where their labels are trusted."""
-    cloning_weight: float = 25.0
+    cloning_weight: float = 250.0
     """Weight of cloning the labels beside the critics, whose values are of the order of 1 / (1 − γ) = 100."""
     spread: float = 0.01
     """Variance between the models' actions at which the trust in a label has fallen to 1/e."""

@@ -102,7 +102,7 @@ class PPO(Learner):
         scale = eqx.tree_at(lambda n: n.count, scale, jnp.asarray(float(ROWS_BEHIND_A_POLICY)))
         return eqx.tree_at(lambda s: s.normaliser, state, scale)
 
-    def actor(self, state: PPOState, iteration: int) -> tuple[Policy, Normaliser]:
+    def actor(self, state: PPOState, progress: Progress) -> tuple[Policy, Normaliser]:
         return state.policy, state.normaliser
 
     def policy(self, state: PPOState) -> tuple[Policy, Normaliser]:

@@ -21,7 +21,7 @@ from iddm.learners.base import Learner, Metrics, Problem, Progress, Schedule, al
 from iddm.learners.inverse_models import InverseModels
 from iddm.learners.replay_buffer import ReplayBuffer
 from iddm.learners.sac_step import GradientStep, ReplayBatches, SACState
-from iddm.nets import MLP, Normaliser, SquashedGaussianPolicy
+from iddm.nets import MLP, Normaliser, SquashedGaussianPolicy, WithNoise
 from iddm.rewards.expert import Expert
 from iddm.utils.settings import BATCH, COUNT, DISCOUNT, RATE, ROLLOUT, SHARE, WIDTH, Range, check, check_rollout
 
@@ -70,6 +70,10 @@ class SAC(Learner):
     """Entropy per action dimension that the temperature is tuned towards at first, in nats."""
     final_target_entropy: float = -3.0
     """The same at the end of the run; in between it falls linearly: explore first, be exact later."""
+    noise: float = 0.18
+    """Deviation of noise on the actions that are taken, beside the policy's own, at first (an action is within [-1, 1])."""
+    final_noise: float = 0.024
+    """The same at the end of the run; in between it falls geometrically."""
     inverse: InverseModels = field(default_factory=InverseModels)
     """Models of p(a | s, s') that label the demonstrations with actions."""
 
@@ -79,6 +83,7 @@ class SAC(Learner):
         check(self, buffer_size=Range(1_000, 100_000_000, whole=True), hidden=WIDTH, learning_rate=RATE)
         check(self, critic_learning_rate=RATE, discount=DISCOUNT, target_rate=SHARE, policy_every=COUNT, average_rate=SHARE)
         check(self, temperature=Range(0, 100, above=True), target_entropy=Range(-100, 100), final_target_entropy=Range(-100, 100))
+        check(self, noise=Range(0, 1, above=True), final_noise=Range(0, 1, above=True))
         check_rollout(self.num_envs, self.rollout_length)
         if self.updates * self.batch_size > ROLLOUT.high:
             raise UserError(
@@ -160,8 +165,11 @@ class SAC(Learner):
         for _ in range(max(round(owed / self.updates), 1)):
             yield ReplayBatches(buffer.draw(rng, shape), buffer.draw(rng, shape, self.recent_steps), **scales)
 
-    def actor(self, state: SACState, iteration: int) -> tuple[SquashedGaussianPolicy, Normaliser] | None:
-        return None if iteration == 0 else (state.policy, self._scale(state))
+    def actor(self, state: SACState, progress: Progress) -> tuple[WithNoise, Normaliser] | None:
+        if progress.iteration == 0:
+            return None
+        noise = self.final_noise * (self.noise / self.final_noise) ** progress.left
+        return WithNoise(state.policy, jnp.asarray(noise, jnp.float32)), self._scale(state)
 
     def policy(self, state: SACState) -> tuple[SquashedGaussianPolicy, Normaliser]:
         return state.average, self._scale(state)

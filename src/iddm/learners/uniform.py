@@ -32,7 +32,7 @@ class RandomActions(Learner):
     def init(self, problem: Problem, expert: Expert | None, key: PRNGKeyArray) -> tuple[()]:
         return ()
 
-    def actor(self, state: tuple[()], iteration: int) -> None:
+    def actor(self, state: tuple[()], progress: Progress) -> None:
         return None
 
     def update(

@@ -88,6 +88,19 @@ class SquashedGaussianPolicy(eqx.Module):
         return a
 
 
+class WithNoise(eqx.Module):
+    """Acts like a policy, with more noise: its own may lie where an action does not matter."""
+
+    policy: SquashedGaussianPolicy
+    deviation: Float[Array, ""]
+
+    def noise(self, key: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, "..."]:
+        return self.policy.noise(key, shape)
+
+    def sample(self, s: Float[Array, "*b obs"], noise: Float[Array, "*b actions"]) -> Float[Array, "*b actions"]:
+        return jnp.clip(self.policy.sample(s, noise) + self.deviation * noise, -1.0, 1.0)
+
+
 class CategoricalPolicy(eqx.Module):
     """π(a|s) = softmax of the network's output."""
 
@@ -116,6 +129,7 @@ class CategoricalPolicy(eqx.Module):
 
 
 Policy = GaussianPolicy | SquashedGaussianPolicy | CategoricalPolicy
+Actor = Policy | WithNoise
 
 
 def make_policy(

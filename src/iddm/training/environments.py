@@ -9,21 +9,21 @@ from jaxtyping import Array, PRNGKeyArray
 
 from iddm.envs.rollout import Collector, Rollout, staggered
 from iddm.envs.vector import make_vector
-from iddm.nets import Normaliser, Policy
+from iddm.nets import Actor, Normaliser
 from iddm.training.setup import Setup
 from iddm.utils.keys import Use, key_for
 
 
 @jax.jit
-def act(policy: Policy, normaliser: Normaliser, obs: Array, noise: Array) -> Array:
+def act(actor: Actor, normaliser: Normaliser, obs: Array, noise: Array) -> Array:
     """Actions for the rollout's next step."""
-    return policy.sample(normaliser.own(obs), noise)
+    return actor.sample(normaliser.own(obs), noise)
 
 
 @jax.jit(static_argnums=(2,))
-def rollout_noise(policy: Policy, key: PRNGKeyArray, shape: tuple[int, int]) -> Array:
+def rollout_noise(actor: Actor, key: PRNGKeyArray, shape: tuple[int, int]) -> Array:
     """The noise of a whole rollout's actions, drawn at once."""
-    return policy.noise(key, shape)
+    return actor.noise(key, shape)
 
 
 class Environments:
@@ -50,7 +50,7 @@ class Environments:
         self._actions = []
         self.started_at = iteration
 
-    def rollout(self, actor: tuple[Policy, Normaliser] | None, iteration: int) -> tuple[Rollout, list[float]]:
+    def rollout(self, actor: tuple[Actor, Normaliser] | None, iteration: int) -> tuple[Rollout, list[float]]:
         """The iteration's steps, with actions sampled from the actor (None: uniformly), and the returns of ended episodes."""
         if self._schedule.restart_every and iteration % self._schedule.restart_every == 0 and iteration != self.started_at:
             self.start(iteration)
@@ -59,10 +59,10 @@ class Environments:
             rng = np.random.default_rng([config.seed, iteration])
             actions = self._setup.shape.action_space.uniform(rng, shape)
             return self._collect(lambda obs, t: actions[t], shape[0])
-        policy, normaliser = actor
+        acting, normaliser = actor
         key = key_for(config.seed, Use.ACTING, iteration)
-        noise = np.asarray(rollout_noise(policy, key, shape))
-        return self._collect(lambda obs, t: act(policy, normaliser, obs, noise[t]), shape[0])
+        noise = np.asarray(rollout_noise(acting, key, shape))
+        return self._collect(lambda obs, t: act(acting, normaliser, obs, noise[t]), shape[0])
 
     def _collect(self, choose: Callable[[np.ndarray, int], Any], num_steps: int) -> tuple[Rollout, list[float]]:
         assert self._collector is not None

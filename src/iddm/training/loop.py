@@ -62,11 +62,11 @@ def train_iteration(
     Off-policy, the update learns from what is drawn from the replay buffer, several times where more is owed.
     """
     config, learner = setup.config, setup.config.learner
-    rollout, returns = None, []
-    if environments is not None:
-        rollout, returns = environments.rollout(learner.actor(state, iteration), iteration)
     num_iterations = config.schedule.num_iterations
     progress = Progress(iteration, 1 - iteration / num_iterations, iteration + 1 == num_iterations)
+    rollout, returns = None, []
+    if environments is not None:
+        rollout, returns = environments.rollout(learner.actor(state, progress), iteration)
     key = key_for(config.seed, Use.LEARNING, iteration)
     inputs = [(rollout, key)]
     if buffer is not None and rollout is not None:
