@@ -54,13 +54,13 @@ def measure(task: str, method: str) -> dict[str, Any]:
     first = ppo.init(setup.problem, setup.expert, jax.random.PRNGKey(0))
     state, _, _ = train_iteration(setup, environments, first, 0)
     key = key_for(0, Use.LEARNING, 1)
-    rollout, _ = environments.rollout(ppo.actor(state, 1), 1)
+    rollout, _ = environments.rollout(ppo.actor(state, Progress(1, 0.5)), 1)
 
     bare = make_vector(setup.spec, ppo.num_envs, 0, config.backend)
     bare.reset()
     actions = [setup.shape.action_space.to_env(row) for row in rollout.action]
     stepping = best_of(lambda: [bare.step(row) for row in actions])
-    collecting = best_of(lambda: environments.rollout(ppo.actor(state, 1), 1))
+    collecting = best_of(lambda: environments.rollout(ppo.actor(state, Progress(1, 0.5)), 1))
     seconds = {"stepping": stepping, "acting": collecting - stepping}
 
     state, rollout = jax.tree.map(jnp.asarray, (state, rollout))
@@ -114,9 +114,21 @@ def best_of(call: Callable[[], object]) -> float:
     return min(times)
 
 
-def side_by_side(task: str, method: str, groups: list[list[int]]) -> dict[str, Any]:
+def measured_here(measure: Callable[[str, str], dict[str, Any]]) -> bool:
+    """Whether this process was started by `side_by_side`: then it measures on its cores, and prints what it found."""
+    options = argparse.ArgumentParser(add_help=False)
+    options.add_argument("--measure", nargs=2)
+    options.add_argument("--cores")
+    given, _ = options.parse_known_args()
+    if given.measure:
+        os.sched_setaffinity(0, {int(core) for core in given.cores.split(",")})  # before BLAS and XLA start their threads
+        print(json.dumps(measure(*given.measure)))
+    return given.measure is not None
+
+
+def side_by_side(program: Path, task: str, method: str, groups: list[list[int]]) -> dict[str, Any]:
     """A measuring process on each group of cores, at the same time; their mean, and their speeds together."""
-    command = [sys.executable, str(Path(__file__).resolve()), "--measure", task, method, "--cores"]
+    command = [sys.executable, str(program.resolve()), "--measure", task, method, "--cores"]
     started = [subprocess.Popen([*command, ",".join(map(str, group))], stdout=subprocess.PIPE, text=True) for group in groups]
     found = [json.loads(process.communicate()[0].splitlines()[-1]) for process in started]
     return {
@@ -129,15 +141,11 @@ def side_by_side(task: str, method: str, groups: list[list[int]]) -> dict[str, A
 
 
 def main() -> None:
+    if measured_here(measure):
+        return
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
-    options.add_argument("--cores", help=argparse.SUPPRESS)
     options.add_argument("--out", type=Path, default=Path("results/speed/breakdown.json"))
     given = options.parse_args()
-    if given.measure:
-        os.sched_setaffinity(0, {int(core) for core in given.cores.split(",")})  # before BLAS and XLA start their threads
-        print(json.dumps(measure(*given.measure)))
-        return
     modes = ways(available_cores())
     peak = {name: matmul_peak(groups) for name, groups in modes.items()}
     rows = []
@@ -145,7 +153,7 @@ def main() -> None:
         for mode, groups in modes.items():
             for task in TASKS:
                 for method in METHODS:
-                    found = side_by_side(task, method, groups)
+                    found = side_by_side(Path(__file__), task, method, groups)
                     limit = sum(found["gflop"].values()) / peak[mode] + found["bare_stepping"]
                     rows.append(
                         {

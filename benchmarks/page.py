@@ -44,6 +44,25 @@ def breakdown(found: dict[str, Any]) -> Table:
     return Table(columns, rows, 3, f"Milliseconds per iteration. Matmul peak: {peaks}. {_origin(found)}")
 
 
+def off_policy(found: dict[str, Any]) -> Table:
+    parts = list(found["rows"][0]["seconds"])
+    rows = tuple(
+        (
+            row["task"],
+            NAMES[row["method"]],
+            f"{row['steps_per_second']:,.0f}",
+            *(f"{1e3 * row['seconds'][part]:.1f}" for part in parts),
+            f"{1e3 * row['iteration']:.0f}",
+            f"{1e3 * row['limit']:.0f}",
+            f"{100 * row['share']:.0f} %",
+        )
+        for row in found["rows"]
+    )
+    peak = f"Matmul peak: {found['matmul_peak_gflops']:.0f} GFLOP/s per process."
+    columns = ("task", "method", "steps/s, all cores", *parts, "whole", "limit", "share")
+    return Table(columns, rows, 2, f"Milliseconds per iteration of 64 steps. {peak} {_origin(found)}")
+
+
 def time_to_expert(found: dict[str, Any]) -> Table:
     rows = tuple(
         (
@@ -87,6 +106,7 @@ def _origin(found: dict[str, Any]) -> str:
 TABLES = {
     "throughput": throughput,
     "breakdown": breakdown,
+    "off_policy": off_policy,
     "time_to_expert": time_to_expert,
     "growth": growth,
     "unchanged": unchanged,

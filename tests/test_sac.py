@@ -14,8 +14,11 @@ import pytest
 import iddm
 from iddm.demos import Demos
 from iddm.envs.rollout import Rollout
+from iddm.envs.spaces import ActionSpace
 from iddm.errors import UserError
+from iddm.learners.base import Problem, Progress
 from iddm.learners.replay_buffer import ReplayBuffer
+from iddm.learners.sac import SAC
 from iddm.learners.sac_loss import actor_loss, critic_loss, critic_target, temperature_loss
 from iddm.nets import MLP, SquashedGaussianPolicy
 from iddm.training.checkpoints import Checkpoint
@@ -35,6 +38,9 @@ SMALL: dict[str, Any] = {
     "restart_every": 3,
     "evaluations": 0,
 }
+
+
+BOX = ActionSpace(2, discrete=False, low=(-1.0, -1.0), high=(1.0, 1.0), shape=(2,))
 
 
 def policy_and_critics() -> tuple[SquashedGaussianPolicy, tuple[MLP, MLP]]:
@@ -115,6 +121,21 @@ def rollout_of(values: np.ndarray, valid: np.ndarray) -> Rollout:
     obs = values[..., None].astype(np.float32)
     step = np.zeros(shape, np.int32)
     return Rollout(obs, obs, obs + 1, values.astype(np.float32), flags, flags, valid, step)
+
+
+def test_actions_are_taken_with_noise_that_falls_and_within_their_limits() -> None:
+    sac, problem = SAC(hidden=(8,), noise=0.5, final_noise=0.005), Problem(3, BOX)
+    state = sac.init(problem, None, jax.random.key(0))
+    assert sac.actor(state, Progress(0, 1.0, False)) is None, "the first iteration is random"
+    s, taken = jax.random.normal(jax.random.key(1), (1000, 3)), {}
+    for left in (1.0, 0.5, 0.0):
+        acting, _ = sac.actor(state, Progress(1, left, False)) or pytest.fail("no actor")
+        noise = acting.noise(jax.random.key(2), (1000,))
+        taken[left] = acting.sample(s, noise)
+        own = state.policy.sample(s, noise)
+        deviation = 0.005 * 100**left  # half-way in time is half-way in the logarithm
+        np.testing.assert_allclose(taken[left], np.clip(own + deviation * noise, -1, 1), atol=1e-6)
+    assert float(jnp.abs(taken[1.0]).max()) == 1.0
 
 
 def test_invalid_rows_never_enter_the_buffer_and_only_the_newest_are_kept() -> None:
