@@ -17,7 +17,7 @@ from iddm.envs.point_mass import PointMass
 from iddm.envs.spec import make_env, resolve
 from iddm.errors import UserError
 from iddm.studies.catalogue import STUDIES, samples
-from iddm.studies.catalogue.kinds import KINDS, OLD, Choice, choice, closeness, correlation, shares
+from iddm.studies.catalogue.kinds import KINDS, OLD, Choice, choice, closeness, correlation, in_order, shares
 from iddm.studies.results import Evaluated, Outcome, Result, Results
 from iddm.studies.spec import EXPERT, SIX, UNTRAINED, RunSpec
 from iddm.tasks import find_task
@@ -182,8 +182,13 @@ def test_closeness_is_compared_with_the_return() -> None:
     assert correlation(evaluations((1.0, 0.1), (2.0, 0.3), (3.0, 0.2))) == pytest.approx(0.5)
     assert correlation(evaluations((3.0, 0.4), (2.0, 0.5), (1.0, 0.5))) == pytest.approx(-np.sqrt(3) / 2)
     assert correlation(evaluations((2.0, 0.1), (2.0, 0.3))) is None
-    above = evaluations((1.0, 0.1), (9.0, 0.9), (8.0, 1.0), (9.5, 0.9))
-    assert correlation(above) < correlation(above, ceiling=8.0)  # pyright: ignore[reportOptionalOperand]
+
+
+def test_pairs_are_in_order_where_the_better_one_is_closer() -> None:
+    rows = evaluations((1.0, 0.1), (9.0, 0.9), (8.0, 1.0), (9.5, 0.9))
+    assert in_order(rows, apart=5.0) == 1.0  # the three better ones beside the first; among themselves they are not 5 apart
+    assert in_order(rows, apart=0.5) == pytest.approx((3 + 0 + 0.5 + 0) / 6)  # 9 before 8, 9.5 beside 9 (a tie), 9.5 before 8
+    assert in_order(rows, apart=10.0) is None
 
 
 def test_closeness_chooses_the_closest_policy_and_the_later_of_equals() -> None:

@@ -5,6 +5,7 @@ from math import inf, isnan, nan
 from statistics import fmean, median
 from typing import NamedTuple
 
+import numpy as np
 from scipy.stats import spearmanr
 
 from iddm.report.table import NOTHING, Table
@@ -42,8 +43,8 @@ STEPS = {
 """Off-policy, where `samples` has none; on-policy, `PPO_STEPS`."""
 PPO_STEPS, BCO_STEPS = 300_000, 100_000
 EVALUATIONS = 20
-NEARLY = 0.95
-"""The share of the expert's return from which on policies are not told apart."""
+APART = 0.05
+"""Returns that differ by less, in parts of the way from random actions to the expert, may differ by chance."""
 
 FORM = "adversarial.reward_form"
 OLD: Settings = {"steps": PPO_STEPS, FORM: "softplus", "adversarial.absorbing": False}
@@ -117,17 +118,25 @@ def choice(rows: Sequence[Evaluated]) -> Choice:
     return Choice(chosen.evaluation_return, max(row.evaluation_return for row in rows), rows[-1].evaluation_return)
 
 
-def correlation(rows: Iterable[Evaluated], ceiling: float = inf) -> float | None:
-    """Spearman's, of closeness with the return; returns above the ceiling are equal. None where all are."""
-    pairs = [(row.closeness, min(row.evaluation_return, ceiling)) for row in rows]
-    close, paid = zip(*pairs, strict=True)
+def correlation(rows: Iterable[Evaluated]) -> float | None:
+    """Spearman's, of closeness with the return; None where all of either are equal."""
+    close, paid = zip(*((row.closeness, row.evaluation_return) for row in rows), strict=True)
     if len(set(close)) == 1 or len(set(paid)) == 1:
         return None
     return float(spearmanr(close, paid)[0])  # pyright: ignore[reportArgumentType]
 
 
+def in_order(rows: Sequence[Evaluated], apart: float) -> float | None:
+    """Of the pairs whose returns are this far apart, the share where the better one is closer; a tie is half of one."""
+    close, paid = (np.array([getattr(row, name) for row in rows]) for name in ("closeness", "evaluation_return"))
+    better = paid[:, None] - paid >= apart
+    if not better.any():
+        return None
+    return float((np.sign(close[:, None] - close)[better].mean() + 1) / 2)
+
+
 def closeness(known: StudyResults) -> Table:
-    """Per task: the rank correlation of closeness with the return, and which policy it chooses."""
+    """Per task: whether closeness ranks policies as the return does, and which policy it chooses."""
     rows, found = [], []
     for task in known.tasks:
         runs = [(cell, evaluated) for cell in known.cells for o in cell.outcomes if (evaluated := measured(o))]
@@ -137,35 +146,37 @@ def closeness(known: StudyResults) -> Table:
             continue
         every = [row for _, evaluated in runs for row in evaluated]
         within = [value for evaluated in of_default if (value := correlation(evaluated)) is not None]
-        values = (median(within) if within else None, correlation(every), correlation(every, _nearly_expert(known, task)))
+        values = (median(within) if within else None, correlation(every), in_order(every, APART * _range(known, task)))
         found.append(values)
         means = (number(fmean(returns)) for returns in zip(*map(choice, of_default), strict=True))
-        rows.append((task, KINDS[task], *map(_two_digits, values), *means, f"{len(of_default)} of {len(runs)}"))
+        rows.append((task, KINDS[task], *_shown(*values), *means, f"{len(of_default)} of {len(runs)}"))
     if rows:
         medians = (median([value for value in values if value is not None] or [nan]) for values in zip(*found, strict=True))
-        rows.append(("median of the tasks", "", *map(_two_digits, medians), *[""] * 4))
+        rows.append(("median of the tasks", "", *_shown(*medians), *[""] * 4))
     caption = (
         "Over evaluations while learning (four episodes each, more where they are short): Spearman's rank correlation of "
         "closeness with the return. Within a run: IDDM and GAIfO with the default, median over runs. Over all runs: the "
         "evaluations of all of the task's runs in one, those of the old default, the controls and BCO too, as far as they have "
-        f"any; then the same where returns from {NEARLY:.0%} of the expert's on (random actions 0 %) count as equal, for there "
-        "they differ by chance. Then, of the default's runs, the mean return of the policy that closeness chooses, of the best "
-        "one, and of the last one; and how many of all runs are the default's."
+        f"any. Pairs in order: of all pairs of these evaluations whose returns differ by at least {APART:.0%} of the way from "
+        "random actions to the expert, the share where the better one is closer (absent where no two differ so much). Then, of "
+        "the default's runs, the mean return of the policy that closeness chooses, of the best one, and of the last one; and "
+        "how many of all runs are the default's."
     )
-    kinds = ("within a run", "over all runs", f"over all runs, {NEARLY:.0%} is enough")
-    return Table(("task", "kind", *kinds, "chosen", "best", "last", "runs"), tuple(rows), 2, caption)
+    names = ("task", "kind", "within a run", "over all runs", "pairs in order", "chosen", "best", "last", "runs")
+    return Table(names, tuple(rows), 2, caption)
 
 
-def _nearly_expert(known: StudyResults, task: str) -> float:
-    ends = [known.find(task, method) for method in UNTRAINED]
-    means = {cell.spec.method: cell.spread.mean for cell in ends if cell is not None}
-    if len(means) < len(UNTRAINED):
-        return inf
-    return means["random"] + NEARLY * (means[EXPERT] - means["random"])
+def _range(known: StudyResults, task: str) -> float:
+    """From random actions to the expert; infinite where one is missing."""
+    worst, best = (known.find(task, method) for method in ("random", EXPERT))
+    return inf if worst is None or best is None else best.spread.mean - worst.spread.mean
 
 
-def _two_digits(value: float | None) -> str:
-    return NOTHING if value is None or isnan(value) else f"{value:.2f}"
+def _shown(within: float | None, over_all: float | None, pairs: float | None) -> tuple[str, str, str]:
+    def known(value: float | None, form: str) -> str:
+        return NOTHING if value is None or isnan(value) else format(value, form)
+
+    return known(within, ".2f"), known(over_all, ".2f"), known(pairs, ".0%").replace("%", " %")
 
 
 def _grids(task: str) -> tuple[Grid, ...]:
