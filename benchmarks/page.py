@@ -31,11 +31,7 @@ def breakdown(found: dict[str, Any]) -> Table:
             row["mode"],
             row["task"],
             NAMES[row["method"]],
-            f"{row['steps_per_second']:,.0f}",
-            *(f"{1e3 * row['seconds'][part]:.0f}" if part in row["seconds"] else "" for part in parts),
-            f"{1e3 * row['iteration']:.0f}",
-            f"{1e3 * row['limit']:.0f}",
-            f"{100 * row['share']:.0f} %",
+            *_timings(row, parts),
         )
         for row in found["rows"]
     )
@@ -46,21 +42,17 @@ def breakdown(found: dict[str, Any]) -> Table:
 
 def off_policy(found: dict[str, Any]) -> Table:
     parts = list(found["rows"][0]["seconds"])
-    rows = tuple(
-        (
-            row["task"],
-            NAMES[row["method"]],
-            f"{row['steps_per_second']:,.0f}",
-            *(f"{1e3 * row['seconds'][part]:.1f}" for part in parts),
-            f"{1e3 * row['iteration']:.0f}",
-            f"{1e3 * row['limit']:.0f}",
-            f"{100 * row['share']:.0f} %",
-        )
-        for row in found["rows"]
-    )
+    rows = tuple((row["task"], NAMES[row["method"]], *_timings(row, parts, digits=1)) for row in found["rows"])
     peak = f"Matmul peak: {found['matmul_peak_gflops']:.0f} GFLOP/s per process."
     columns = ("task", "method", "steps/s, all cores", *parts, "whole", "limit", "share")
     return Table(columns, rows, 2, f"Milliseconds per iteration of 64 steps. {peak} {_origin(found)}")
+
+
+def _timings(row: dict[str, Any], parts: list[str], digits: int = 0) -> tuple[str, ...]:
+    """Steps per second, milliseconds of each part (where there is one) and of the whole, the limit, and the share of it."""
+    each = (f"{1e3 * row['seconds'][part]:.{digits}f}" if part in row["seconds"] else "" for part in parts)
+    whole, limit = (f"{1e3 * row[name]:.0f}" for name in ("iteration", "limit"))
+    return f"{row['steps_per_second']:,.0f}", *each, whole, limit, f"{100 * row['share']:.0f} %"
 
 
 def time_to_expert(found: dict[str, Any]) -> Table:

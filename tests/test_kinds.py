@@ -17,7 +17,7 @@ from iddm.envs.point_mass import PointMass
 from iddm.envs.spec import make_env, resolve
 from iddm.errors import UserError
 from iddm.studies.catalogue import STUDIES, samples
-from iddm.studies.catalogue.kinds import KINDS, OLD, Choice, choice, closeness, correlation, in_order, shares
+from iddm.studies.catalogue.kinds import KINDS, OLD, Choice, choice, closeness, correlation, in_order, measured, shares
 from iddm.studies.results import Evaluated, Outcome, Result, Results
 from iddm.studies.spec import EXPERT, SIX, UNTRAINED, RunSpec
 from iddm.tasks import find_task
@@ -182,6 +182,13 @@ def test_closeness_is_compared_with_the_return() -> None:
     assert correlation(evaluations((1.0, 0.1), (2.0, 0.3), (3.0, 0.2))) == pytest.approx(0.5)
     assert correlation(evaluations((3.0, 0.4), (2.0, 0.5), (1.0, 0.5))) == pytest.approx(-np.sqrt(3) / 2)
     assert correlation(evaluations((2.0, 0.1), (2.0, 0.3))) is None
+
+
+def test_evaluations_without_a_closeness_are_left_out() -> None:
+    rows = tuple(evaluations((2.0, float("nan")), (3.0, 0.5)))
+    result = Result.of(RunSpec("Pendulum", "iddm", 0, steps=100), np.ones(2))
+    assert measured(Outcome(result, (), {}, rows)) == [rows[1]]
+    assert measured(Outcome(result, (), {}, ())) == []
 
 
 def test_pairs_are_in_order_where_the_better_one_is_closer() -> None:
