@@ -19,7 +19,7 @@ from iddm.config import default_config
 from iddm.demos import Demos, save_demos
 from iddm.errors import UserError
 from iddm.studies.catalogue import STUDIES
-from iddm.studies.catalogue.ladder import CHANGES, rungs
+from iddm.studies.catalogue.ladder import CHANGES, LIGHTER, rungs
 from iddm.studies.catalogue.redundant import by_motors
 from iddm.studies.core import bundled_expert, config_of, setting
 from iddm.studies.measures import DISAGREEMENT, NULL_ENERGY, measured
@@ -80,13 +80,14 @@ def test_a_variant_with_the_papers_preset_runs_the_papers_settings() -> None:
 
 def test_the_ladder_climbs_from_the_papers_settings_to_ours() -> None:
     for method in ("gaifo", "iddm"):
-        ours, first = default_config("HalfCheetah", method), default_config("HalfCheetah", method, "paper")
+        ours = default_config("HalfCheetah", method)
         changed = {name: setting(ours, name) for names in CHANGES[method].values() for name in names}
         top = config_of("HalfCheetah", method, {"preset": "paper", **changed})
         softplus = {"adversarial.reward_form": "softplus"}  # ours on HalfCheetah, whose episodes are cut by the time limit
         assert replace(top, preset="tuned", hold_out=True) == config_of("HalfCheetah", method, softplus)
-        configs = [config_of("HalfCheetah", method, settings) for settings in rungs(method).values()]
-        assert (configs[0], configs[-1]) == (first, ours)
+        first, *_, last = (config_of("HalfCheetah", method, settings) for settings in rungs(method).values())
+        assert first == config_of("HalfCheetah", method, {"preset": "paper", **LIGHTER})
+        assert last == config_of("HalfCheetah", method, {"preset": "paper", **changed, **LIGHTER})
 
 
 def test_table_2_has_the_papers_methods_on_its_six_tasks_and_no_deepmimic_on_cartpole() -> None:
