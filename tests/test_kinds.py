@@ -8,6 +8,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
+from scipy.stats import somersd
 
 import iddm
 from iddm.bundled import DATA, with_expert_actions
@@ -17,7 +18,7 @@ from iddm.envs.point_mass import PointMass
 from iddm.envs.spec import make_env, resolve
 from iddm.errors import UserError
 from iddm.studies.catalogue import STUDIES, samples
-from iddm.studies.catalogue.kinds import KINDS, OLD, Choice, choice, closeness, correlation, in_order, measured, shares
+from iddm.studies.catalogue.kinds import KINDS, OLD, Choice, choice, closeness, correlation, measured, shares, somers_d
 from iddm.studies.results import Evaluated, Outcome, Result, Results
 from iddm.studies.spec import EXPERT, SIX, UNTRAINED, RunSpec
 from iddm.tasks import find_task
@@ -191,11 +192,18 @@ def test_evaluations_without_a_closeness_are_left_out() -> None:
     assert measured(Outcome(result, (), {}, ())) == []
 
 
-def test_pairs_are_in_order_where_the_better_one_is_closer() -> None:
+def test_somers_d_counts_pairs_whose_returns_differ() -> None:
     rows = evaluations((1.0, 0.1), (9.0, 0.9), (8.0, 1.0), (9.5, 0.9))
-    assert in_order(rows, apart=5.0) == 1.0  # the three better ones beside the first; among themselves they are not 5 apart
-    assert in_order(rows, apart=0.5) == pytest.approx((3 + 0 + 0.5 + 0) / 6)  # 9 before 8, 9.5 beside 9 (a tie), 9.5 before 8
-    assert in_order(rows, apart=10.0) is None
+    assert somers_d(rows, apart=5.0) == 1.0  # the three better ones beside the first; among themselves they are not 5 apart
+    assert somers_d(rows, apart=0.5) == pytest.approx((3 - 1 + 0 - 1) / 6)  # 9 before 8, 9.5 beside 9 (a tie), 9.5 before 8
+    assert somers_d(rows, apart=10.0) is None
+
+
+def test_somers_d_is_scipys_where_no_two_are_too_near() -> None:
+    rng = np.random.default_rng(0)
+    paid, close = rng.normal(size=(2, 40)).round(1)
+    rows = evaluations(*zip(paid, close, strict=True))
+    assert somers_d(rows, apart=0.05) == pytest.approx(somersd(paid, close).statistic)
 
 
 def test_closeness_chooses_the_closest_policy_and_the_later_of_equals() -> None:

@@ -126,13 +126,16 @@ def correlation(rows: Iterable[Evaluated]) -> float | None:
     return float(spearmanr(close, paid)[0])  # pyright: ignore[reportArgumentType]
 
 
-def in_order(rows: Sequence[Evaluated], apart: float) -> float | None:
-    """Of the pairs whose returns are this far apart, the share where the better one is closer; a tie is half of one."""
+def somers_d(rows: Sequence[Evaluated], apart: float) -> float | None:
+    """Somers' rank correlation D of closeness with the return, where returns that are less than this apart are ties.
+
+    Of the pairs that are no ties: the share where the better one is closer, less the share where it is farther.
+    """
     close, paid = (np.array([getattr(row, name) for row in rows]) for name in ("closeness", "evaluation_return"))
     better = paid[:, None] - paid >= apart
     if not better.any():
         return None
-    return float((np.sign(close[:, None] - close)[better].mean() + 1) / 2)
+    return float(np.sign(close[:, None] - close)[better].mean())
 
 
 def closeness(known: StudyResults) -> Table:
@@ -146,23 +149,23 @@ def closeness(known: StudyResults) -> Table:
             continue
         every = [row for _, evaluated in runs for row in evaluated]
         within = [value for evaluated in of_default if (value := correlation(evaluated)) is not None]
-        values = (median(within) if within else None, correlation(every), in_order(every, APART * _range(known, task)))
+        values = (median(within) if within else None, correlation(every), somers_d(every, APART * _range(known, task)))
         found.append(values)
         means = (number(fmean(returns)) for returns in zip(*map(choice, of_default), strict=True))
-        rows.append((task, KINDS[task], *_shown(*values), *means, f"{len(of_default)} of {len(runs)}"))
+        rows.append((task, KINDS[task], *map(_shown, values), *means, f"{len(of_default)} of {len(runs)}"))
     if rows:
         medians = (median([value for value in values if value is not None] or [nan]) for values in zip(*found, strict=True))
-        rows.append(("median of the tasks", "", *_shown(*medians), *[""] * 4))
+        rows.append(("median of the tasks", "", *map(_shown, medians), *[""] * 4))
     caption = (
         "Over evaluations while learning (four episodes each, more where they are short): Spearman's rank correlation of "
         "closeness with the return. Within a run: IDDM and GAIfO with the default, median over runs. Over all runs: the "
         "evaluations of all of the task's runs in one, those of the old default, the controls and BCO too, as far as they have "
-        f"any. Pairs in order: of all pairs of these evaluations whose returns differ by at least {APART:.0%} of the way from "
-        "random actions to the expert, the share where the better one is closer (absent where no two differ so much). Then, of "
-        "the default's runs, the mean return of the policy that closeness chooses, of the best one, and of the last one; and "
-        "how many of all runs are the default's."
+        f"any. Somers' D: the rank correlation of the same where returns that differ by less than {APART:.0%} of the "
+        "way from random actions to the expert are ties (0.9: of two policies that are no tie, the better one is closer in 95 % "
+        "of cases; absent where all are). Then, of the default's runs, the mean return of the policy that closeness chooses, of "
+        "the best one, and of the last one; and how many of all runs are the default's."
     )
-    names = ("task", "kind", "within a run", "over all runs", "pairs in order", "chosen", "best", "last", "runs")
+    names = ("task", "kind", "within a run", "over all runs", "Somers' D", "chosen", "best", "last", "runs")
     return Table(names, tuple(rows), 2, caption)
 
 
@@ -172,11 +175,8 @@ def _range(known: StudyResults, task: str) -> float:
     return inf if worst is None or best is None else best.spread.mean - worst.spread.mean
 
 
-def _shown(within: float | None, over_all: float | None, pairs: float | None) -> tuple[str, str, str]:
-    def known(value: float | None, form: str) -> str:
-        return NOTHING if value is None or isnan(value) else format(value, form)
-
-    return known(within, ".2f"), known(over_all, ".2f"), known(pairs, ".0%").replace("%", " %")
+def _shown(value: float | None) -> str:
+    return NOTHING if value is None or isnan(value) else f"{value:.2f}"
 
 
 def _grids(task: str) -> tuple[Grid, ...]:
