@@ -123,6 +123,13 @@ def test_only_chooses_tasks_and_methods_and_seeds_come_whole() -> None:
         STUDIES["table2"].runs(only=["walker"])
 
 
+def test_only_chooses_learners_too() -> None:
+    runs = STUDIES["samples"].runs(seeds=1, only=["hopper", "gaifo", "sac"])
+    assert {(r.task, r.method, r.learner) for r in runs} == {("Hopper", "gaifo", "sac")}
+    assert len(runs) == 2  # from one episode and from ten
+    assert {r.method for r in STUDIES["samples"].runs(seeds=1, only=["gaifo", "bco"])} == {"gaifo", "bco"}  # a method first
+
+
 @pytest.mark.parametrize(
     "wrong",
     [["nothing"], ["table2", "--seeds", "0"], ["table2", "--on", "moon"], ["table2", "--only", "iddm,x"], ["toy", "--on", "ray"]],

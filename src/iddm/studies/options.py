@@ -13,7 +13,7 @@ class Options:
     study: tyro.conf.Positional[str | None] = None
     """Name of a study, or a file that ends in .toml (docs/compare.md); without it, the studies are listed."""
     only: str | None = None
-    """Tasks and methods to run, as in hopper,iddm; without it, all."""
+    """Tasks, methods and learners to run, as in hopper,iddm or hopper,sac; without it, all."""
     seeds: int | None = None
     """Number of seeds, counted from 0; without it, the study's own."""
     on: str = "local"
@@ -36,5 +36,5 @@ class Options:
 
     @property
     def words(self) -> "list[str]":
-        """The tasks and methods of --only."""
+        """The tasks, methods and learners of --only."""
         return [word.strip() for word in (self.only or "").split(",") if word.strip()]

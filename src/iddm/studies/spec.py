@@ -116,6 +116,10 @@ class RunSpec:
     def config(self) -> Config:
         return config_of(self.task, self.method, {"steps": self.steps, "seed": self.seed, **dict(self.settings)})
 
+    @property
+    def learner(self) -> str:
+        return self.method if self.method == EXPERT else self.config.learner.name
+
     def __getstate__(self) -> dict[str, Any]:
         """What another process gets: it makes the config itself, once it knows the user's own terms."""
         return {name: value for name, value in self.__dict__.items() if name != "config"}
@@ -153,20 +157,22 @@ class Grid:
 
 
 def chosen(runs: Sequence[RunSpec], only: Sequence[str]) -> list[RunSpec]:
-    """Runs whose task is among the tasks named and whose method is among the methods named."""
+    """Runs whose task is among the tasks named, whose method is among the methods named, and likewise their learner."""
     tasks = {run.task.lower() for run in runs}
     methods = {run.method.lower() for run in runs}
+    learners = {run.learner for run in runs} - methods
     words = {task.name.lower() if (task := find_task(word)) and word.lower() not in tasks else word.lower() for word in only}
-    if unknown := words - tasks - methods:
+    if unknown := words - tasks - methods - learners:
         raise UserError(
-            f"--only {', '.join(sorted(unknown))}: the study has the tasks {', '.join(sorted(tasks))} "
-            f"and the methods {', '.join(sorted(methods))}."
+            f"--only {', '.join(sorted(unknown))}: the study has the tasks {', '.join(sorted(tasks))}, "
+            f"the methods {', '.join(sorted(methods))} and the learners {', '.join(sorted(learners))}."
         )
-    return [
-        run
-        for run in runs
-        if (not words & tasks or run.task.lower() in words) and (not words & methods or run.method.lower() in words)
-    ]
+
+    def wanted(run: RunSpec) -> bool:
+        kinds = ((run.task, tasks), (run.method, methods), (run.learner, learners))
+        return all(name.lower() in words for name, known in kinds if words & known)
+
+    return list(filter(wanted, runs))
 
 
 def first_and_last(runs: Sequence[RunSpec]) -> list[RunSpec]:

@@ -65,7 +65,7 @@ def columns(cell: Cell) -> tuple[str, ...]:
     name, task = name_of(cell.spec.method), cell.spec.task
     if cell.spec.method not in ("gaifo", "iddm"):
         return (name,)
-    on_policy = cell.spec.config.learner.name == "ppo"
+    on_policy = cell.spec.learner == "ppo"
     before = on_policy if task in SIX else cell.setting(FORM) == OLD[FORM]
     now = not on_policy or (task in DISCRETE and not cell.setting(FORM))
     return (name,) * now + (f"{name}, old default",) * before

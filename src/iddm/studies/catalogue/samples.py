@@ -24,7 +24,7 @@ OFF_POLICY = "sac"
 
 
 def learner(cell: Cell) -> str:
-    return f"{cell.spec.config.learner.name}, {amount(cell)}"
+    return f"{cell.spec.learner}, {amount(cell)}"
 
 
 def last_policy(known: StudyResults) -> Table:
