@@ -19,7 +19,8 @@ from iddm.config import default_config
 from iddm.demos import Demos, save_demos
 from iddm.errors import UserError
 from iddm.studies.catalogue import STUDIES
-from iddm.studies.catalogue.ladder import CHANGES, LIGHTER, rungs
+from iddm.studies.catalogue.ladder import CHANGES, rungs
+from iddm.studies.catalogue.light import LIGHTER
 from iddm.studies.catalogue.redundant import by_motors
 from iddm.studies.core import bundled_expert, config_of, setting
 from iddm.studies.measures import DISAGREEMENT, NULL_ENERGY, measured

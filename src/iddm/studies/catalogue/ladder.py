@@ -1,7 +1,7 @@
 """From the paper's settings to ours, one change at a time."""
 
 from iddm.report.table import Table
-from iddm.studies.catalogue.light import LIGHT
+from iddm.studies.catalogue.light import LIGHTER, MORE_LIGHTLY
 from iddm.studies.core import Settings, config_of, setting
 from iddm.studies.report.formatting import interval, lines, returns
 from iddm.studies.report.tables import INTERVAL, OVER_SEEDS, by_variant
@@ -10,7 +10,6 @@ from iddm.studies.study import Section, ShowTable, Study
 from iddm.studies.study_results import StudyResults
 
 TASK = "HalfCheetah"
-LIGHTER: Settings = LIGHT | {"steps": 300_000}
 
 SHARED_CHANGES: dict[str, tuple[str, ...]] = {
     "initial noise": ("log_std_init",),
@@ -55,8 +54,8 @@ def by_rung(known: StudyResults) -> Table:
         "settings",
         lambda cell: _NAMES.get((cell.spec.method, cell.spec.settings), cell.spec.flags),
         lambda cell: lines(returns(cell), interval(cell)),
-        f"{TASK} from ten episodes, with {LIGHTER['steps']:,} steps and networks of {LIGHTER['hidden']}, discriminator "
-        f"{LIGHTER['adversarial.hidden']}. Each row keeps the changes of the rows above. {OVER_SEEDS} Below: [{INTERVAL}].",
+        f"{TASK} from ten episodes, {MORE_LIGHTLY}. Each row keeps the changes of the rows above. {OVER_SEEDS} "
+        f"Below: [{INTERVAL}].",
     )
 
 

@@ -3,7 +3,7 @@
 import json
 
 from iddm.report.table import Table
-from iddm.studies.catalogue.light import LIGHT, LIGHTLY
+from iddm.studies.catalogue.light import LIGHTER, MORE_LIGHTLY
 from iddm.studies.core import Settings
 from iddm.studies.measures import DISAGREEMENT, NULL_ENERGY, TOLD_APART
 from iddm.studies.report.formatting import mean_of, name_of, returns
@@ -18,7 +18,7 @@ MOTORS = (1, 2, 4)
 
 
 def _with_motors(count: int) -> Settings:
-    return {"env_kwargs": json.dumps({"motors": count}), **LIGHT}
+    return {"env_kwargs": json.dumps({"motors": count}), **LIGHTER}
 
 
 def motors_of(cell: Cell) -> int:
@@ -41,7 +41,7 @@ def by_motors(known: StudyResults) -> Table:
         for cell in sorted(trained, key=lambda cell: (TASKS.index(cell.spec.task), motors_of(cell)))
     ]
     caption = (
-        f"{LIGHTLY[0].upper()}{LIGHTLY[1:]}. {OVER_SEEDS} Disagreement (iddm disagreement) in nats, on transitions that agent "
+        f"From ten episodes, {MORE_LIGHTLY}. {OVER_SEEDS} Disagreement (iddm disagreement) in nats, on transitions that agent "
         f"and expert share; told apart: 0.5 where transitions are matched; brackets: {INTERVAL}."
     )
     heads = ("task", "motors", "method", "return", "disagreement", "told apart", "null-space energy")
