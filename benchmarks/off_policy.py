@@ -35,7 +35,6 @@ def measure(task: str, method: str) -> dict[str, Any]:
     from iddm.learners.sac import SAC
     from iddm.learners.sac_step import GradientStep
     from iddm.training.environments import Environments
-    from iddm.training.loop import train_iteration
     from iddm.training.setup import Setup
 
     middle = Progress(1, 0.5)
@@ -46,7 +45,7 @@ def measure(task: str, method: str) -> dict[str, Any]:
         assert isinstance(sac, SAC)
         environments, buffer = Environments(setup, 0), sac.buffer(setup.problem, setup.expert)
         state = sac.init(setup.problem, setup.expert, jax.random.key(0))
-        state, _, _ = train_iteration(setup, environments, state, 0, buffer)
+        buffer.add(environments.rollout(None, 0)[0])
         rollout, _ = environments.rollout(sac.actor(state, middle), 1)
         rng = np.random.default_rng(0)
         drawing = best_of(lambda: list(sac.batches(buffer, rollout, rng)))
