@@ -9,6 +9,7 @@ from iddm.config import configure, default_config
 from iddm.envs.redundant import Motors
 from iddm.envs.spec import make_env, resolve, shape_of
 from iddm.envs.stored import StoredEnv
+from iddm.envs.vector import choose_backend, envpool_has, make_vector
 from iddm.errors import UserError
 from iddm.evaluation import evaluate
 from iddm.training.demonstrations import find_demos, prepare_demonstrations
@@ -52,6 +53,24 @@ def test_motor_cost_takes_the_effort_of_single_motors_from_the_reward() -> None:
     for env in (free, costly):
         env.reset(seed=0)
     assert free.step(action)[1] - costly.step(action)[1] == pytest.approx(0.5 * (0.6**2 + 0.6**2) / 2)
+
+
+@pytest.mark.skipif(not envpool_has(resolve("Hopper-v5")), reason="EnvPool is not installed, or not for this machine")
+@pytest.mark.parametrize("map", MAPS)
+def test_envpool_steps_redundant_motors_as_the_plain_task(map: str) -> None:
+    spec = resolve("redundant/Hopper", kwargs={"motors": 2, "map": map, "motor_cost": 0.5})
+    assert choose_backend(spec, "auto") == "envpool"
+    plain, redundant = (make_vector(each, 3, 0, "envpool") for each in (resolve("Hopper"), spec))
+    np.testing.assert_array_equal(plain.reset(), redundant.reset())
+    action = np.random.default_rng(1).uniform(-0.5, 0.5, (3, 6)).astype(np.float32)
+    expected, found = plain.step(Motors(2, map).torque(action)), redundant.step(action)
+    np.testing.assert_allclose(found.obs, expected.obs, atol=1e-4)
+    np.testing.assert_allclose(expected.reward - found.reward, 0.5 * (action**2).sum(axis=1) / 2, atol=1e-4)
+
+
+def test_options_of_the_plain_task_are_left_to_gymnasium() -> None:
+    spec = resolve("redundant/Hopper", kwargs={"motors": 2, "healthy_reward": 0.5})
+    assert choose_backend(spec, "auto") == "gymnasium"
 
 
 def test_the_name_brings_time_limit_states_and_settings_of_the_task() -> None:

@@ -22,6 +22,8 @@ from iddm.tasks import REDUNDANT
 
 MAX_MOTORS = 100
 MotorMap = Literal["mean", "sine"]
+OPTIONS = ("motors", "map", "motor_cost")
+"""Of `Redundant` itself; others are the plain environment's."""
 
 
 @dataclass(frozen=True)
@@ -69,37 +71,50 @@ def shared_evenly(action: np.ndarray, joints: ActionSpace, motors: Motors) -> np
     return (centre + scale * motors.even(joints.from_env(action))).astype(np.float32)
 
 
+@dataclass(frozen=True)
+class Drive:
+    """From the action of all motors to that of the plain environment, both in the environment's units."""
+
+    motors: Motors
+    joints: ActionSpace
+    cost: float = 0.0
+    """Of what single motors do, also against each other: c Σ_j (1/k) Σ_i a_ij² is taken from the reward."""
+
+    @staticmethod
+    def of(env: str, joints: ActionSpace, motors: int = 2, map: MotorMap = "mean", motor_cost: float = 0.0) -> "Drive":
+        """With an environment's options, which are checked."""
+        if not isinstance(motor_cost, int | float) or not np.isfinite(motor_cost):
+            raise UserError(f"motor_cost is {motor_cost!r}: expected a number.")
+        if joints.discrete:
+            raise UserError(f"{env}: its actions are choices, and only joints (a Box) can have several motors.")
+        if map == "sine" and not np.isfinite([*joints.low, *joints.high]).all():
+            raise UserError(f"{env}: its actions have no limits, and the map sine needs some; use mean.")
+        return Drive(Motors(motors, map), joints, float(motor_cost))
+
+    @property
+    def limits(self) -> tuple[np.ndarray, np.ndarray]:
+        low, high = (np.tile(np.asarray(limit, np.float32), self.motors.count) for limit in (self.joints.low, self.joints.high))
+        return low, high
+
+    def torque_and_effort(self, action: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Of one action, or of each of several."""
+        centre, scale = (np.tile(part, self.motors.count) for part in self.joints.centre_and_scale)
+        own = (np.asarray(action, np.float64) - centre) / scale
+        return self.joints.to_env(self.motors.torque(own)), self.cost * (own**2).sum(axis=-1) / self.motors.count
+
+
 class Redundant(gym.Wrapper):
     """An environment with several motors per joint; other options are the environment's own."""
 
-    def __init__(
-        self,
-        env: str,
-        motors: int = 2,
-        map: MotorMap = "mean",
-        motor_cost: float = 0.0,
-        **options: Any,
-    ) -> None:
-        """`motor_cost` c takes c Σ_j (1/k) Σ_i a_ij² from the reward: what single motors do, also against each other."""
-        if not isinstance(motor_cost, int | float) or not np.isfinite(motor_cost):
-            raise UserError(f"motor_cost is {motor_cost!r}: expected a number.")
-        self.motors = Motors(motors, map)
+    def __init__(self, env: str, motors: int = 2, map: MotorMap = "mean", motor_cost: float = 0.0, **options: Any) -> None:
         super().__init__(gym.make(env, max_episode_steps=-1, disable_env_checker=True, **options))
-        self._joints = action_space_of(self.env.action_space, env)
-        if self._joints.discrete:
-            raise UserError(f"{env}: its actions are choices, and only joints (a Box) can have several motors.")
-        if map == "sine" and not np.isfinite([*self._joints.low, *self._joints.high]).all():
-            raise UserError(f"{env}: its actions have no limits, and the map sine needs some; use mean.")
-        low, high = (np.tile(np.asarray(limit, np.float32), motors) for limit in (self._joints.low, self._joints.high))
-        self.action_space = gym.spaces.Box(low, high, dtype=np.float32)
-        self._cost = float(motor_cost)
+        self._drive = Drive.of(env, action_space_of(self.env.action_space, env), motors, map, motor_cost)
+        self.action_space = gym.spaces.Box(*self._drive.limits, dtype=np.float32)
 
     def step(self, action: np.ndarray) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
-        centre, scale = (np.tile(part, self.motors.count) for part in self._joints.centre_and_scale)
-        own = (np.asarray(action, np.float64).ravel() - centre) / scale
-        obs, reward, terminated, truncated, info = self.env.step(self._joints.to_env(self.motors.torque(own)))
-        effort = self._cost * float((own**2).sum()) / self.motors.count if self._cost else 0.0
-        return obs, float(reward) - effort, terminated, truncated, info
+        torque, effort = self._drive.torque_and_effort(np.ravel(action))
+        obs, reward, terminated, truncated, info = self.env.step(torque)
+        return obs, float(reward) - float(effort), terminated, truncated, info
 
 
 def register_redundant(env_id: str) -> str:

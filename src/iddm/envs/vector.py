@@ -5,15 +5,19 @@ yields the first observation of the new episode. It is not a transition of the e
 row invalid; in exchange, every step returns the true successor state, also at the end of an episode.
 """
 
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
+from iddm.envs.redundant import OPTIONS, Drive
 from iddm.envs.reference import ReferenceStarts
+from iddm.envs.spaces import action_space_of
 from iddm.envs.spec import EnvSpec, make_env, without_notices
 from iddm.errors import UserError
+from iddm.tasks import REDUNDANT
 from iddm.utils.cores import available_cores
 
 Backend = Literal["auto", "envpool", "gymnasium"]
@@ -85,7 +89,7 @@ class GymnasiumVector:
 
 
 class EnvPoolVector:
-    """EnvPool's C++ environments, stepped by a pool of threads."""
+    """EnvPool's C++ environments, stepped by a pool of threads. Redundant motors drive the plain one."""
 
     def __init__(self, spec: EnvSpec, num_envs: int, seed: int) -> None:
         import envpool
@@ -93,7 +97,7 @@ class EnvPoolVector:
         self.start = np.zeros(num_envs, np.int32)
         with without_notices():
             self._env = envpool.make(
-                spec.id,
+                _without_motors(spec).id,
                 env_type="gymnasium",
                 num_envs=num_envs,
                 num_threads=min(num_envs, len(available_cores())),
@@ -102,6 +106,9 @@ class EnvPoolVector:
             )
             self._dtype = self._env.action_space.dtype
             _ = self._env.observation_space  # made on first use, with a notice
+        self._drive: Drive | None = None
+        if spec.id.startswith(REDUNDANT):
+            self._drive = Drive.of(spec.id, action_space_of(self._env.action_space, spec.id), **spec.kwargs)
 
     def reset(self) -> np.ndarray:
         obs, _ = self._env.reset()
@@ -112,24 +119,36 @@ class EnvPoolVector:
         return obs.reshape(obs.shape[0], -1).astype(np.float32)
 
     def step(self, action: np.ndarray) -> Step:
+        effort = 0.0
+        if self._drive is not None:
+            action, effort = self._drive.torque_and_effort(action)
         obs, reward, terminated, truncated, _ = self._env.step(action.astype(self._dtype))
         flat = obs.reshape(obs.shape[0], -1).astype(np.float32)
-        return Step(flat, reward.astype(np.float32), terminated, truncated)
+        return Step(flat, (reward - effort).astype(np.float32), terminated, truncated)
 
     def close(self) -> None:
         self._env.close()
 
 
 def envpool_has(spec: EnvSpec) -> bool:
-    """Whether EnvPool is installed and steps this very environment (its own options differ, so only without any)."""
+    """Whether EnvPool is installed and steps this very environment (only without options, since its own differ; motors are ours)."""
     try:
         import envpool
     except ImportError:
         return False
-    if not spec.registered or spec.kwargs or spec.id not in envpool.list_all_envs():
+    plain = _without_motors(spec)
+    if not spec.registered or plain.kwargs or plain.id not in envpool.list_all_envs():
         return False
     with without_notices():
-        return isinstance(envpool.make_spec(spec.id).observation_space, gym.spaces.Box)
+        return isinstance(envpool.make_spec(plain.id).observation_space, gym.spaces.Box)
+
+
+def _without_motors(spec: EnvSpec) -> EnvSpec:
+    """The environment that redundant motors drive, with its own options; any other as it is."""
+    if not spec.id.startswith(REDUNDANT):
+        return spec
+    own = {name: value for name, value in spec.kwargs.items() if name not in OPTIONS}
+    return replace(spec, id=spec.id.removeprefix(REDUNDANT), kwargs=own)
 
 
 def choose_backend(spec: EnvSpec, backend: Backend) -> Literal["envpool", "gymnasium"]:
