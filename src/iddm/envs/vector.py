@@ -131,7 +131,7 @@ class EnvPoolVector:
 
 
 def envpool_has(spec: EnvSpec) -> bool:
-    """Whether EnvPool is installed and steps this very environment (only without options, since its own differ; motors are ours)."""
+    """Whether EnvPool is installed and steps this very environment (without options: its own differ, but motors are ours)."""
     try:
         import envpool
     except ImportError:
