@@ -215,10 +215,11 @@ def test_the_study_of_demonstrations_draws_them_with_the_seed() -> None:
     assert len(chosen) > 3 * 3  # 1, 4 and 7 episodes, five seeds each; a draw may repeat
 
 
-def test_quick_runs_and_methods_without_a_discriminator_are_not_measured() -> None:
+def test_quick_and_light_runs_and_methods_without_a_discriminator_are_not_measured() -> None:
     expert = bundled_expert("Hopper")
     assert measured(expert, RunSpec("Hopper", "iddm", 0, steps=100).quick) == {}
-    assert measured(expert, RunSpec("Hopper", "bco", 0, steps=100)) == {}
+    assert measured(expert, RunSpec("Hopper", "iddm", 0, steps=100)) == {}
+    assert measured(expert, RunSpec("Hopper", "bco", 0, steps=1_000_000)) == {}
 
 
 def test_a_new_row_takes_the_place_of_the_one_with_the_same_command() -> None:
