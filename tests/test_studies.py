@@ -83,12 +83,13 @@ def test_the_ladder_climbs_from_the_papers_settings_to_ours() -> None:
     for method in ("gaifo", "iddm"):
         ours = default_config("HalfCheetah", method)
         changed = {name: setting(ours, name) for names in CHANGES[method].values() for name in names}
-        top = config_of("HalfCheetah", method, {"preset": "paper", **changed})
+        critic = {"mi.hidden": setting(ours, "mi.hidden")} if method == "iddm" else {}
+        top = config_of("HalfCheetah", method, {"preset": "paper", **critic, **changed})
         softplus = {"adversarial.reward_form": "softplus"}  # ours on HalfCheetah, whose episodes are cut by the time limit
         assert replace(top, preset="tuned", hold_out=True) == config_of("HalfCheetah", method, softplus)
         first, *_, last = (config_of("HalfCheetah", method, settings) for settings in rungs(method).values())
-        assert first == config_of("HalfCheetah", method, {"preset": "paper", **LIGHTER})
-        assert last == config_of("HalfCheetah", method, {"preset": "paper", **changed, **LIGHTER})
+        assert first == config_of("HalfCheetah", method, {"preset": "paper", **LIGHTER, **critic})
+        assert last == config_of("HalfCheetah", method, {"preset": "paper", **LIGHTER, **critic, **changed})
 
 
 def test_table_2_has_the_papers_methods_on_its_six_tasks_and_no_deepmimic_on_cartpole() -> None:
