@@ -56,8 +56,8 @@ def by_rung(known: StudyResults) -> Table:
         "settings",
         lambda cell: _NAMES.get((cell.spec.method, cell.spec.settings), cell.spec.flags),
         lambda cell: lines(returns(cell), interval(cell)),
-        f"{TASK} from ten episodes, {MORE_LIGHTLY}, the information's critic as in ours. Each row keeps the changes of the rows above. {OVER_SEEDS} "
-        f"Below: [{INTERVAL}].",
+        f"{TASK} from ten episodes, {MORE_LIGHTLY}, the information's critic as in ours. Each row keeps the changes of the rows "
+        f"above. {OVER_SEEDS} Below: [{INTERVAL}].",
     )
 
 
