@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import iddm
-from iddm.closeness import Sample, Yardstick, split
+from iddm.closeness import HIGHEST, Sample, Yardstick, split
 from iddm.demos import Demos
 from iddm.demos.align import View
 from iddm.errors import UserError
@@ -61,20 +61,20 @@ def test_the_experts_own_episodes_are_at_one_and_others_fall_off_with_their_dist
     yardstick = Yardstick.of(Demos(tuple(walks(0, number, pull=0.5, length=1000))))
     assert yardstick is not None
     close = [yardstick.closeness(walks(1, 6, pull=pull, length=1000), [False] * 6) for pull in (0.5, 0.1, 0.02)]
-    assert 0.65 < close[0] <= 1
+    assert close[0] == pytest.approx(1, abs=0.35)
     assert close[0] > 1.3 * close[1]
     assert close[1] > 1.3 * close[2]
 
 
-def test_nearer_than_demonstrations_are_to_each_other_is_not_told() -> None:
+def test_much_nearer_than_demonstrations_are_to_each_other_is_not_told() -> None:
     demos = Demos(tuple(walks(0, 10, length=100)))
     yardstick = Yardstick.of(demos)
     assert yardstick is not None
-    assert yardstick.closeness(demos.observations[8:], [False] * 2) == 1  # the held-out episodes themselves
+    assert yardstick.closeness(demos.observations[8:], [False] * 2) == HIGHEST  # the held-out episodes themselves
     same = Demos(tuple(walks(0, 1, length=100) * 10))
     yardstick = Yardstick.of(same)
     assert yardstick is not None
-    assert yardstick.closeness(same.observations[:2], [False] * 2) == 1, "demonstrations that are all the same have no floor"
+    assert yardstick.closeness(same.observations[:2], [False] * 2) == HIGHEST, "demonstrations all the same have no floor"
 
 
 def test_ending_early_and_not_ending_are_both_far() -> None:
@@ -102,9 +102,33 @@ def test_columns_and_rates_of_the_demonstrations_are_those_compared() -> None:
 
 
 def test_energy_distance_of_two_points_is_known() -> None:
-    near, far = Sample(np.zeros((3, 1)), 0.0), Sample(np.full((3, 1), 2.0), 0.0)
-    assert near.distance(far) == pytest.approx(2.0)  # √(2·2)
-    assert near.distance(Sample(np.zeros((3, 1)), 1.0)) == pytest.approx(np.sqrt(2)), "an end lies at 1 from the middle"
+    at_once, later = np.zeros(3), np.full(3, 1.5)
+    near, far = Sample(np.zeros((3, 2)), at_once, 0.0), Sample(np.tile([0.0, 2.0], (3, 1)), at_once, 0.0)
+    np.testing.assert_allclose(near.distance(far), [0, 2])  # √(2·2)
+    np.testing.assert_allclose(near.distance(replace(far, time=later)), [np.sqrt(2 * 1.5), np.sqrt(2 * 2.5)])
+    np.testing.assert_allclose(near.distance(replace(near, absorbed=1.0)), np.sqrt(2), err_msg="an end lies at 1 from the middle")
+
+
+def test_going_on_where_demonstrations_end_is_far_even_if_all_end_at_the_same_step() -> None:
+    same = {"length": 100, "pull": 1.0}
+    yardstick = Yardstick.of(Demos(tuple(walks(0, 10, **same)), terminated=np.ones(10, bool)))
+    assert yardstick is not None
+    assert (yardstick.length, yardstick.horizon) == (100, 150)
+    finished = yardstick.closeness(walks(1, 10, **same), [True] * 10)
+    endless = yardstick.closeness(walks(1, 10, length=200, pull=1.0), [False] * 10)
+    assert finished == pytest.approx(1, abs=0.35)
+    assert endless < 0.5 * finished
+
+
+def test_the_same_states_at_other_times_are_far() -> None:
+    rng = np.random.default_rng(0)
+    rising = [np.linspace(0, 1, 101)[:, None] + 0.05 * rng.normal(size=(101, 1)) for _ in range(20)]
+    yardstick = Yardstick.of(Demos(tuple(rising[:10])))
+    assert yardstick is not None
+    alike, late = (
+        yardstick.closeness(rows, [False] * 10) for rows in (rising[10:], [np.roll(rows, 50, axis=0) for rows in rising[10:]])
+    )
+    assert late < 0.5 * alike
 
 
 class Unpaid(gym.RewardWrapper):

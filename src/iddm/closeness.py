@@ -1,12 +1,15 @@
 """Closeness: how near an agent's episodes are to held-out demonstrations. It needs no reward and no training.
 
-The distance is the square root of the energy distance between transitions (s, s' − s), each column in units of its
-deviation in the demonstrations. Closeness is the distance between demonstrations and held-out demonstrations (the floor)
-divided by the agent's distance to the same: 1 for an agent that cannot be told from the expert, 0.5 for one twice as far away.
+Of every column of the transitions (s, s' − s), in units of its deviation in the demonstrations, and with the time beside it:
+the square root of the energy distance between the agent's and the held-out demonstrations', in units of the same between
+demonstrations and held-out ones (the floor). Closeness is 1 over the columns' mean: 1 for an agent that is as near as other
+demonstrations are, 0.5 for one twice as far away.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from math import ceil
 
 import numpy as np
 from jaxtyping import Float
@@ -26,6 +29,10 @@ MOST_ROWS = 500
 CLIP = 10.0
 LEAST_FLOOR = 1e-3
 """Of demonstrations that are all the same."""
+HIGHEST = 2.0
+"""Closeness of an agent that is at most half as far away as other demonstrations: nearer cannot be told."""
+OVERTIME = 1.5
+"""Where demonstrations end by themselves, this many times the longest one is compared: an agent that goes on is far away."""
 
 
 @dataclass(frozen=True)
@@ -72,12 +79,16 @@ class Yardstick:
     """Held-out demonstrations, and how far other demonstrations are from them."""
 
     held_out: "Sample"
-    floor: float
-    """Mean distance from demonstrations to held-out ones."""
+    floor: Float[np.ndarray, " features"]
+    """Mean distance from demonstrations to held-out ones, by column."""
     group: int | None
     """Number of the agent's episodes that are compared at once, as many as of the demonstrations; None for all."""
+    length: int | None
+    """Environment steps of the longest demonstration; None where they are single transitions."""
     horizon: int | None
-    """Environment steps of an episode that count: those of the longest demonstration; None where all do."""
+    """Environment steps of an episode that count; None where all do."""
+    timed: bool
+    """Whether it matters when a transition happens: not where demonstrations are parts of episodes."""
     view: View
     scale: "Scale"
 
@@ -91,32 +102,42 @@ class Yardstick:
         if parts is None or demos.lengths.max() < view.expert_lag:
             return None
         scale = Scale.of(demos, view.expert_lag)
+        timed = whole and not parts.by_blocks
+        ended = demos.terminated if demos.terminated is not None and timed else np.zeros(demos.num_episodes, bool)
         longest = int(demos.lengths.max()) if whole else None
-        ends_count = whole and not parts.by_blocks
+        horizon = ceil(longest * OVERTIME) if longest is not None and ended.any() else longest
 
         def sample(part: Demos, first: int, count: int) -> Sample:
             chosen = slice(first, first + count)
-            ended = part.terminated if part.terminated is not None and ends_count else np.zeros(part.num_episodes, bool)
-            return Sample.of(part.observations[chosen], ended[chosen], view.expert_lag, scale, longest)
+            ended = part.terminated if part.terminated is not None and timed else np.zeros(part.num_episodes, bool)
+            return Sample.of(part.observations[chosen], ended[chosen], view.expert_lag, scale, horizon, timed)
+
+        def in_steps(rows: int | None) -> int | None:
+            return None if rows is None else rows * view.agent_lag // view.expert_lag
 
         num_held, num_rest = parts.held_out.num_episodes, parts.rest.num_episodes
         held_out = sample(parts.held_out, 0, num_held)
-        size = num_held if ends_count else num_rest
+        size = num_held if timed else num_rest
         starts = range(0, num_rest - size + 1, size)
-        floor = float(np.mean([sample(parts.rest, start, size).distance(held_out) for start in starts]))
-        horizon = None if longest is None else longest * view.agent_lag // view.expert_lag
+        floor = np.mean([sample(parts.rest, start, size).distance(held_out) for start in starts], axis=0)
         group = (demos.num_episodes if parts.by_blocks else num_held) if whole else None
-        return Yardstick(held_out, max(floor, LEAST_FLOOR), group, horizon, view, scale)
+        return Yardstick(
+            held_out, np.maximum(floor, LEAST_FLOOR), group, in_steps(longest), in_steps(horizon), timed, view, scale
+        )
 
     def distance(self, episodes: Sequence[np.ndarray], terminated: Sequence[bool]) -> float:
-        """How far the agent's episodes (their observations) are from the held-out demonstrations, averaged over groups."""
+        """How far the agent's episodes (their observations) are from the held-out demonstrations, in units of the floor.
+
+        The mean over columns, and over groups of episodes.
+        """
         size = min(self.group or len(episodes), len(episodes))
         distances = []
         for start in range(0, len(episodes) - size + 1, size):
             chosen = slice(start, start + size)
             rows = [self._compared(rows) for rows in episodes[chosen]]
-            sample = Sample.of(rows, np.asarray(terminated[chosen]), self.view.agent_lag, self.scale, self.horizon)
-            distances.append(sample.distance(self.held_out))
+            ended = np.asarray(terminated[chosen])
+            sample = Sample.of(rows, ended, self.view.agent_lag, self.scale, self.horizon, self.timed)
+            distances.append(sample.distance(self.held_out) / self.floor)
         return float(np.mean(distances))
 
     def motion(self, episodes: Sequence[np.ndarray]) -> float:
@@ -125,8 +146,8 @@ class Yardstick:
         return self.scale.change(rows, self.view.agent_lag) / max(self.scale.demonstrated_change, 1e-12)
 
     def closeness(self, episodes: Sequence[np.ndarray], terminated: Sequence[bool]) -> float:
-        """The floor divided by the distance: towards 0 far away, and 1 within the floor, where nearer cannot be told."""
-        return self.floor / max(self.distance(episodes, terminated), self.floor)
+        """1 over the distance: towards 0 far away, 1 as near as other demonstrations, at most 2."""
+        return 1 / max(self.distance(episodes, terminated), 1 / HIGHEST)
 
     def _compared(self, rows: np.ndarray) -> np.ndarray:
         return rows if self.view.columns is None else rows[:, list(self.view.columns)]
@@ -154,44 +175,60 @@ class Scale:
         return float(np.sqrt((changes**2).mean())) if len(changes) else 0.0
 
     def points(self, rows: np.ndarray, lag: int) -> np.ndarray:
-        """The transitions of an episode as points whose mean square is about 1."""
+        """The transitions of an episode, each column with a mean square of about 1."""
         x = np.concatenate(
             [(rows[: max(len(rows) - lag, 0)] - self.mean) / self.std, _changes(rows, lag) / self.change_std], axis=1
         )
-        return np.clip(x, -CLIP, CLIP) / np.sqrt(x.shape[1])
+        return np.clip(x, -CLIP, CLIP)
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Transitions as points, and how much of the episodes' time was left when they ended: a point of its own."""
+    """Transitions, when they happened, and how much of the episodes' time was left when they ended: a point of its own."""
 
     points: Float[np.ndarray, "rows features"]
+    time: Float[np.ndarray, " rows"]
+    """Since the episode's start, with a deviation of 1 over the horizon; 0 where it does not matter."""
     absorbed: float
     """Share of the time."""
 
     @staticmethod
-    def of(episodes: Sequence[np.ndarray], terminated: np.ndarray, lag: int, scale: Scale, horizon: int | None) -> "Sample":
-        points, left, time = [], 0, 0
+    def of(
+        episodes: Sequence[np.ndarray], terminated: np.ndarray, lag: int, scale: Scale, horizon: int | None, timed: bool
+    ) -> "Sample":
+        points, times, left, steps = [], [], 0, 0
         for rows, ended in zip(episodes, terminated, strict=True):
             rows = rows if horizon is None else rows[: horizon + 1]
             points.append(scale.points(rows, lag))
+            times.append(np.arange(len(points[-1])) * (np.sqrt(12) / horizon if horizon and timed else 0.0))
             missing = horizon + 1 - len(rows) if horizon is not None and ended else 0
-            left, time = left + missing, time + missing + len(rows) - 1
+            left, steps = left + missing, steps + missing + len(rows) - 1
         every = np.concatenate(points)
         chosen = np.linspace(0, len(every) - 1, min(len(every), MOST_ROWS)).astype(int)
-        return Sample(every[chosen], left / time)
+        return Sample(every[chosen], np.concatenate(times)[chosen], left / steps)
 
-    def distance(self, other: "Sample") -> float:
-        """√(2 E|x − y| − E|x − x'| − E|y − y'|), the square root of the energy distance (Székely & Rizzo 2013)."""
-        squared = 2 * self._mean_gap(other) - self._mean_gap(self) - other._mean_gap(other)
-        return float(np.sqrt(max(squared, 0.0)))
+    def distance(self, other: "Sample") -> Float[np.ndarray, " features"]:
+        """√(2 E|x − y| − E|x − x'| − E|y − y'|) by column: the square root of the energy distance (Székely & Rizzo 2013)."""
+        squared = 2 * self._mean_gap(other) - self._own_gap - other._own_gap
+        return np.sqrt(np.maximum(squared, 0.0))
 
-    def _mean_gap(self, other: "Sample") -> float:
+    @cached_property
+    def _own_gap(self) -> Float[np.ndarray, " features"]:
+        return self._mean_gap(self)
+
+    def _mean_gap(self, other: "Sample") -> Float[np.ndarray, " features"]:
         """E|x − y|. What comes after an episode's end is a point at 1 from the demonstrations' mean, in its own direction."""
         p, q = self.absorbed, other.absorbed
-        gap = (1 - p) * (1 - q) * cdist(self.points, other.points).mean()
-        to_end = [np.sqrt(1 + (sample.points**2).sum(axis=1)).mean() for sample in (self, other)]
-        return float(gap + (1 - p) * q * to_end[0] + p * (1 - q) * to_end[1])
+        pairs = zip(self._with_time, other._with_time, strict=True)
+        gap = (1 - p) * (1 - q) * np.array([cdist(x, y).mean() for x, y in pairs])
+        to_end = [np.sqrt(1 + (sample._with_time**2).sum(axis=2)).mean(axis=1) for sample in (self, other)]
+        return gap + (1 - p) * q * to_end[0] + p * (1 - q) * to_end[1]
+
+    @property
+    def _with_time(self) -> Float[np.ndarray, "features rows 2"]:
+        """Each column, with the time beside it."""
+        columns = self.points.T
+        return np.stack([columns, np.broadcast_to(self.time, columns.shape)], axis=2)
 
 
 def _changes(rows: np.ndarray, lag: int) -> np.ndarray:

@@ -37,8 +37,8 @@ class Evaluations:
         self._num_iterations = setup.config.schedule.num_iterations
         self._wanted = setup.config.evaluations if setup.config.schedule.rollout_length else 0
         self._stops_at_floor = setup.config.until == "closeness"
-        horizon = self._yardstick.horizon if self._yardstick else None
-        self._num_episodes = num_episodes(horizon)
+        length, horizon = (self._yardstick.length, self._yardstick.horizon) if self._yardstick else (None, None)
+        self._num_episodes = num_episodes(length)
         self._spec = replace(setup.spec, max_episode_steps=setup.spec.max_episode_steps or max(horizon or 0, LONGEST))
 
     def due(self, iteration: int) -> bool:
