@@ -18,11 +18,12 @@ from iddm.cli.train import train_flags
 from iddm.config import default_config
 from iddm.demos import Demos, save_demos
 from iddm.errors import UserError
+from iddm.report.table import NOTHING
 from iddm.studies.catalogue import STUDIES
-from iddm.studies.catalogue.ladder import CHANGES, rungs
+from iddm.studies.catalogue.ladder import CHANGES, by_change, rungs
 from iddm.studies.catalogue.light import LIGHTER
 from iddm.studies.catalogue.redundant import by_motors
-from iddm.studies.core import bundled_expert, config_of, setting
+from iddm.studies.core import Settings, bundled_expert, config_of, setting
 from iddm.studies.measures import DISAGREEMENT, NULL_ENERGY, measured
 from iddm.studies.pool import in_parallel
 from iddm.studies.results import Outcome, Result, Results, learning_curve, saturated
@@ -90,6 +91,27 @@ def test_the_ladder_climbs_from_the_papers_settings_to_ours() -> None:
         first, *_, last = (config_of("HalfCheetah", method, settings) for settings in rungs(method).values())
         assert first == config_of("HalfCheetah", method, {"preset": "paper", **LIGHTER, **critic})
         assert last == config_of("HalfCheetah", method, {"preset": "paper", **LIGHTER, **critic, **changed})
+
+
+def test_what_a_change_of_the_ladder_adds_is_over_pairs_of_runs_with_the_same_seed() -> None:
+    ladder = STUDIES["ladder"]
+    rung = {
+        spec.settings: i
+        for method in CHANGES
+        for i, settings in enumerate(rungs(method).values())
+        for spec in _ladder_run(method, settings)
+    }
+    outcomes = [
+        Outcome(Result.of(spec, np.full(spec.episodes, 1000.0 * spec.seed + rung[spec.settings] * (100 + spec.seed))), (), {})
+        for spec in ladder.runs(seeds=3)
+    ]
+    first, *_, last = by_change(ladder.results(Results({}).with_outcomes(outcomes))).rows
+    assert first == ("+ initial noise", *["101 [99, 103]"] * 2, "101 [100, 102]", "101 [99, 103]")
+    assert last == ("+ weights", *[NOTHING] * 3, "101 [99, 103]"), "the last changes are IDDM's alone"
+
+
+def _ladder_run(method: str, settings: Settings) -> list[RunSpec]:
+    return list(Grid(("HalfCheetah",), (method,), (settings,)).runs(seeds=1))
 
 
 def test_table_2_has_the_papers_methods_on_its_six_tasks_and_no_deepmimic_on_cartpole() -> None:

@@ -85,7 +85,9 @@ function scales(chart, lines, width, height) {
   const air = 0.06 * (top - bottom || 1);
   [bottom, top] = [bottom - air, top + air];
   const [first, last] = chart.ticks ? [0, Math.max(1, chart.ticks.length - 1)] : [0, Math.max(1, ...x)];
-  const inner = { left: 48, right: width - 76, top: 10, bottom: height - 24 };
+  const longest = Math.max(...[...lines.map(nameOf), ...chart.marks.map((mark) => mark.label)].map((name) => name.length));
+  const beside = Math.min(Math.max(76, 12 + 6.2 * longest), 0.45 * width); // for the names at the lines' ends
+  const inner = { left: 48, right: width - beside, top: 10, bottom: height - 24 };
   return {
     inner, bottom, top, last,
     x: (value) => inner.left + ((value - first) / (last - first)) * (inner.right - inner.left),

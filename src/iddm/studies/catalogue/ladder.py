@@ -1,11 +1,14 @@
 """From the paper's settings to ours, one change at a time."""
 
+from itertools import pairwise
+
 from iddm.report.table import Table
 from iddm.studies.catalogue.light import LIGHTER, MORE_LIGHTLY
 from iddm.studies.core import Settings, config_of, setting
-from iddm.studies.report.formatting import interval, lines, returns
+from iddm.studies.report.formatting import interval, lines, mean_of, name_of, returns
 from iddm.studies.report.tables import INTERVAL, OVER_SEEDS, by_variant
 from iddm.studies.spec import SAME_AS_GAIFO, Grid
+from iddm.studies.statistics import BySeed, paired_differences
 from iddm.studies.study import Section, ShowTable, Study
 from iddm.studies.study_results import StudyResults
 
@@ -61,10 +64,33 @@ def by_rung(known: StudyResults) -> Table:
     )
 
 
+def by_change(known: StudyResults) -> Table:
+    """What each change adds to the return, over pairs of runs with the same seed."""
+    found: dict[str, dict[str, BySeed]] = {method: {} for method in CHANGES}
+    for cell in known.cells:
+        if name := _NAMES.get((cell.spec.method, cell.spec.settings)):
+            found[cell.spec.method][name] = {result.seed: result.mean for result in cell.results}
+
+    def added(method: str, before: str, after: str) -> list[float]:
+        ends = [{TASK: found[method].get(name, {})} for name in (after, before)]
+        return paired_differences(*ends).get(TASK, [])
+
+    rows = []
+    for before, after in pairwise(rungs("iddm")):
+        gaifo, control, iddm = (added(method, before, after) for method in CHANGES)
+        rows.append((after, *(mean_of(values, digits=0) for values in (gaifo, control, gaifo + control, iddm))))
+    caption = (
+        "What the change adds to the return of the row above it: mean over pairs of runs with the same seed "
+        f"[{INTERVAL}]. The control is GAIfO by another name, so their pairs may be taken together."
+    )
+    both = f"{name_of('gaifo')} and its control"
+    return Table(("change", *map(name_of, ("gaifo", SAME_AS_GAIFO)), both, name_of("iddm")), tuple(rows), 1, caption)
+
+
 LADDER = Study(
     "ladder",
     "From the paper's settings to ours, one change at a time",
     tuple(Grid((TASK,), (method,), tuple(rungs(method).values())) for method in CHANGES),
     seeds=3,
-    sections=(Section((ShowTable("ladder", by_rung),)),),
+    sections=(Section((ShowTable("ladder", by_rung), ShowTable("ladder-changes", by_change))),),
 )

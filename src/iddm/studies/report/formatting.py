@@ -86,8 +86,8 @@ def mean_of(values: Sequence[float], digits: int = 2) -> str:
     if not values:
         return NOTHING
     mean = mean_interval(values)
-    ends = f" [{mean.low:.{digits}f}, {mean.high:.{digits}f}]" if mean.has_interval else ""
-    return f"{mean.value:.{digits}f}{ends}"
+    ends = f" [{mean.low:,.{digits}f}, {mean.high:,.{digits}f}]" if mean.has_interval else ""
+    return f"{mean.value:,.{digits}f}{ends}"
 
 
 def interval(cell: Cell) -> str:
