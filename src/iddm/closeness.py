@@ -27,8 +27,8 @@ HELD_BLOCKS = (2, 7)
 MOST_ROWS = 500
 """Rows of a sample that are compared, evenly spaced; the distance takes their square."""
 CLIP = 10.0
-LEAST_FLOOR = 1e-3
-"""Of demonstrations that are all the same."""
+LEAST_FLOOR = 0.01
+"""Of a column in which demonstrations are all the same."""
 HIGHEST = 2.0
 """Closeness of an agent that is at most half as far away as other demonstrations: nearer cannot be told."""
 OVERTIME = 1.5

@@ -7,8 +7,8 @@ const named = new Map(data.methods.map((method) => [method.key, method]));
 const FREE = KNOWN.filter((key) => !named.has(key));
 const others = [...named.keys()].filter((key) => !KNOWN.includes(key));
 const colour = (key) => `var(--m-${KNOWN.includes(key) ? key : FREE[others.indexOf(key) % FREE.length] ?? "other"})`;
-// A line is a method's, or one of several values of a setting, which have shades of one colour.
-const colourOf = (line) => (line.shade === undefined ? colour(line.method) : `var(--shade-${line.shade})`);
+// A line is a method's, a variant of one (which has its colour), or one of several values of a setting, which have shades of one colour.
+const colourOf = (line) => (line.shade === undefined ? colour(line.variantOf ?? line.method) : `var(--shade-${line.shade})`);
 const nameOf = (line) => named.get(line.method)?.name ?? line.method;
 const large = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 1 });
 const number = { format: (value) => (Math.abs(value) < 10 ? `${+value.toPrecision(3)}` : large.format(value)) };
@@ -137,7 +137,7 @@ function drawLine(svg, line, scale) {
     for (const points of line.seeds) make("path", { class: "seed", style: stroke, d: path(points.map(([x, y]) => [scale.x(x), scale.y(y)])) }, svg);
   else if (line.seeds.length > 1)
     make("path", { class: "band", style: `fill:${colourOf(line)}`, d: path([...at(line.low), ...at(line.high).reverse()]) + "Z" }, svg);
-  const kind = (line.method === "iddm" ? " ours" : "") + (named.get(line.method)?.control ? " control" : "");
+  const kind = (line.method === "iddm" ? " ours" : "") + (line.dashed ? " dashed" : "") + (named.get(line.method)?.control ? " control" : "");
   const drawn = make("path", { class: "line" + kind, style: stroke, d: path(at(line.mean)) }, svg);
   drawn.dataset.method = line.method;
   if (line.x.length === 1) make("circle", { cx: scale.x(line.x[0]), cy: scale.y(line.mean[0]), r: 3, style: `fill:${colourOf(line)}` }, svg);

@@ -79,9 +79,14 @@ def charts(known: StudyResults) -> list[dict[str, Any]]:
         expert = expert_return(known, task)
         marks = [] if expert is None else [{"label": "expert", "value": round(expert, 1)}]
         for unit in ("steps", "seconds"):
-            lines = [line(f"{name_of(c.spec.method)}, {learner(c)}", [_points(o, unit) for o in c.outcomes]) for c in cells]
-            made += chart(f"{task}, over {unit}", lines, marks)
+            made += chart(f"{task}, over {unit}", [_line(cell, unit) for cell in cells], marks)
     return made
+
+
+def _line(cell: Cell, unit: str) -> dict[str, Any] | None:
+    """In its method's colour; dashed where there is one episode to learn from."""
+    drawn = line(f"{name_of(cell.spec.method)}, {learner(cell)}", [_points(outcome, unit) for outcome in cell.outcomes])
+    return drawn and drawn | {"variantOf": cell.spec.method, "dashed": cell.setting("demo_episodes") == 1}
 
 
 def _points(outcome: Outcome, unit: str) -> Points:
