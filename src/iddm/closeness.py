@@ -103,14 +103,16 @@ class Yardstick:
             return None
         scale = Scale.of(demos, view.expert_lag)
         timed = whole and not parts.by_blocks
-        ended = demos.terminated if demos.terminated is not None and timed else np.zeros(demos.num_episodes, bool)
+
+        def ended(part: Demos) -> np.ndarray:
+            return part.terminated if part.terminated is not None and timed else np.zeros(part.num_episodes, bool)
+
         longest = int(demos.lengths.max()) if whole else None
-        horizon = ceil(longest * OVERTIME) if longest is not None and ended.any() else longest
+        horizon = ceil(longest * OVERTIME) if longest is not None and ended(demos).any() else longest
 
         def sample(part: Demos, first: int, count: int) -> Sample:
             chosen = slice(first, first + count)
-            ended = part.terminated if part.terminated is not None and timed else np.zeros(part.num_episodes, bool)
-            return Sample.of(part.observations[chosen], ended[chosen], view.expert_lag, scale, horizon, timed)
+            return Sample.of(part.observations[chosen], ended(part)[chosen], view.expert_lag, scale, horizon, timed)
 
         def in_steps(rows: int | None) -> int | None:
             return None if rows is None else rows * view.agent_lag // view.expert_lag
