@@ -33,7 +33,7 @@ def measure(task: str, method: str) -> dict[str, Any]:
     from iddm.envs.vector import make_vector
     from iddm.learners.base import Progress
     from iddm.learners.sac import SAC
-    from iddm.learners.sac_step import GradientStep
+    from iddm.learners.sac_step import GradientStep, change_scale
     from iddm.training.environments import Environments
     from iddm.training.setup import Setup
 
@@ -56,7 +56,7 @@ def measure(task: str, method: str) -> dict[str, Any]:
         learning = best_of(lambda: jax.block_until_ready(learn(state, batches, setup.expert)))
 
         def one_step(state: Any, rows: Any, expert: Any) -> Any:
-            step = GradientStep(sac, setup.problem, expert, batches, 0.5)
+            step = GradientStep(sac, setup.problem, expert, batches, change_scale(expert, state.change_var), 0.5)
             return step.run(state, rows, rows, jax.random.key(2), jnp.asarray(True))
 
         cost = jax.jit(one_step).lower(state, jnp.asarray(batches.rows[0]), setup.expert).compile().cost_analysis()

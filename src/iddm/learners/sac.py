@@ -20,7 +20,7 @@ from iddm.errors import UserError
 from iddm.learners.base import Learner, Metrics, Problem, Progress, Schedule, all_finite
 from iddm.learners.inverse_models import InverseModels
 from iddm.learners.replay_buffer import ReplayBuffer
-from iddm.learners.sac_step import GradientStep, ReplayBatches, SACState
+from iddm.learners.sac_step import GradientStep, ReplayBatches, SACState, change_scale
 from iddm.nets import MLP, Normaliser, SquashedGaussianPolicy, WithNoise
 from iddm.rewards.expert import Expert
 from iddm.utils.settings import BATCH, COUNT, DISCOUNT, RATE, ROLLOUT, SHARE, WIDTH, Range, check, check_rollout
@@ -192,10 +192,11 @@ class SAC(Learner):
         change_var = jnp.where(state.normaliser.count > 0, state.change_var, batches.change_var)
         settled = state.normaliser.settled(*batches.seen), change_var
         state = eqx.tree_at(lambda s: (s.normaliser, s.change_var), state, settled)
+        gradient_step = GradientStep(self, problem, expert, batches, change_scale(expert, change_var), now)
 
         def step(state: SACState, inputs: tuple[Array, Array, PRNGKeyArray, Array]) -> tuple[SACState, Metrics]:
             rows, recent, key, i = inputs
-            return GradientStep(self, problem, expert, batches, now).run(state, rows, recent, key, i % self.policy_every == 0)
+            return gradient_step.run(state, rows, recent, key, i % self.policy_every == 0)
 
         num_updates = batches.rows.shape[0]
         inputs = (

@@ -57,6 +57,14 @@ class ReplayBatches(NamedTuple):
     """Steps, terminated episodes, and the sum of their lengths."""
 
 
+def change_scale(expert: Expert | None, change_var: Float[Array, " obs"]) -> Float[Array, " obs"]:
+    """Deviation of s' − s over demonstrations and the agent's first random steps, with equal weight."""
+    if expert is None or expert.view.columns is not None:
+        return jnp.ones_like(change_var)  # no inverse models to scale for
+    theirs = (expert.rows[expert.starts + 1] - expert.rows[expert.starts]).var(axis=0)
+    return jnp.sqrt(0.5 * theirs + 0.5 * change_var + 1e-8)
+
+
 @dataclass(frozen=True)
 class GradientStep:
     """One gradient step of everything, on one batch."""
@@ -65,6 +73,8 @@ class GradientStep:
     problem: Problem
     expert: Expert | None
     batches: ReplayBatches
+    change_scale: Float[Array, " obs"]
+    """Deviation of s' − s, for the inverse models' inputs."""
     left: Array | float
 
     def run(self, state: SACState, rows: Array, recent: Array, key: PRNGKeyArray, with_policy: Array) -> tuple[SACState, Metrics]:
@@ -191,10 +201,10 @@ class GradientStep:
         assert self.expert is not None
         k_draw, k_use = jax.random.split(key)
         columns, expert, scale = self._columns, self.expert, state.normaliser
-        change_scale = self._change_scale(state)
 
         def inputs(s: Array, s_next: Array) -> Array:
-            return jnp.concatenate([scale.mixture(s), jnp.clip((s_next - s) / change_scale, -scale.clip, scale.clip)], axis=-1)
+            change = jnp.clip((s_next - s) / self.change_scale, -scale.clip, scale.clip)
+            return jnp.concatenate([scale.mixture(s), change], axis=-1)
 
         inverse, error = self.sac.inverse.learn(
             state.inverse, inputs(rows[:, columns.obs], rows[:, columns.next_obs]), rows[:, columns.action]
@@ -221,10 +231,3 @@ class GradientStep:
             if isinstance(term, Adversarial)
         ]
         return jnp.minimum(1.0, 2 * jax.nn.sigmoid(-logits[0])) if logits else jnp.ones(len(rows.s))
-
-    def _change_scale(self, state: SACState) -> Array:
-        """Deviation of s' − s over demonstrations and first random steps, with equal weight."""
-        assert self.expert is not None
-        rows, starts = self.expert.rows, self.expert.starts
-        theirs = (rows[starts + 1] - rows[starts]).var(axis=0)
-        return jnp.sqrt(0.5 * theirs + 0.5 * state.change_var + 1e-8)
