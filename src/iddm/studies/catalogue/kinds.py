@@ -20,7 +20,10 @@ from iddm.studies.study_results import Cell, StudyResults
 
 KINDS = {
     "Hopper": "survival",
+    "Ant": "survival",
     "CartPole": "survival",
+    "InvertedPendulum": "survival",
+    "InvertedDoublePendulum": "survival",
     "HalfCheetah": "fixed length",
     "Pendulum": "fixed length",
     "Reacher": "fixed length",
@@ -34,13 +37,18 @@ DISCRETE = ("CartPole", "Acrobot", "Gridworld")
 """Tasks whose actions are choices, which SAC cannot learn."""
 
 STEPS = {
+    "Hopper": 100_000,
+    "Ant": 400_000,
+    "HalfCheetah": 100_000,
+    "InvertedPendulum": 20_000,
+    "InvertedDoublePendulum": 40_000,
     "Pendulum": 20_000,
     "Reacher": 20_000,
     "MountainCarContinuous": 20_000,
     "PointMass": 20_000,
     "LunarLanderContinuous": 60_000,
 }
-"""Off-policy, where `samples` has none; on-policy, `PPO_STEPS`."""
+"""Off-policy; on-policy, `PPO_STEPS`."""
 PPO_STEPS, BCO_STEPS = 300_000, 100_000
 EVALUATIONS = 20
 APART = 0.05
@@ -53,11 +61,9 @@ OLD: Settings = {"steps": PPO_STEPS, FORM: "softplus", "adversarial.absorbing": 
 
 def default(task: str) -> Settings:
     """The default's settings: off-policy where actions are continuous. Runs that Table 2 or `samples` have are theirs."""
-    if task in samples.STEPS:
-        return samples.off_policy(task)
     if task in DISCRETE:
         return {} if task in SIX else {"steps": PPO_STEPS, "evaluations": EVALUATIONS}
-    return {"learner": samples.OFF_POLICY, "steps": STEPS[task], "evaluations": EVALUATIONS}
+    return samples.off_policy(STEPS[task], samples.EVALUATIONS if task in samples.STEPS else EVALUATIONS)
 
 
 def columns(cell: Cell) -> tuple[str, ...]:
