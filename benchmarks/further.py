@@ -45,6 +45,8 @@ class Entry:
     """Other people's file in ../shared/demos, or an expert of ours."""
     learner: str = "ppo"
     steps: int = 1_000_000
+    evaluations: int = 25
+    """Off-policy."""
 
     @property
     def demos(self) -> Path:
@@ -75,11 +77,10 @@ class Entry:
         """What makes the run by hand."""
         return (
             f"iddm train {self.env} --demos {self.demos} --method {self.method} --steps {self.steps} --seed {self.seed} "
-            f"--learner {self.learner}" + (f" --evaluations {EVALUATIONS}" if self.learner == "sac" else "")
+            f"--learner {self.learner}" + (f" --evaluations {self.evaluations}" if self.learner == "sac" else "")
         )
 
 
-EVALUATIONS = 25
 SAC_EXPERT = Expert("our SAC expert", "--learner sac --steps 300000")
 ENTRIES = [
     Entry("Hopper-v5", "iddm", 0, "opolo/Hopper.npz"),
@@ -87,7 +88,10 @@ ENTRIES = [
     Entry("Walker2d-v5", "iddm", 0, "opolo/Walker2d.npz"),
     Entry("Humanoid-v5", "iddm", 0, Expert("our expert")),
     Entry("HalfCheetah-v5", "gaifo", 0, SAC_EXPERT, "sac", 100_000),
-    Entry("Walker2d-v5", "gaifo", 0, "opolo/Walker2d.npz", "sac", 100_000),
+    Entry("Walker2d-v5", "gaifo", 0, SAC_EXPERT, "sac", 200_000, 50),
+    Entry("Hopper-v5", "gaifo", 0, "opolo/Hopper.npz", "sac", 100_000),
+    Entry("HalfCheetah-v5", "gaifo", 0, "opolo/HalfCheetah.npz", "sac", 100_000),
+    Entry("Walker2d-v5", "gaifo", 0, "opolo/Walker2d.npz", "sac", 600_000, 50),
 ]
 
 

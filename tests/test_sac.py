@@ -17,10 +17,13 @@ from iddm.envs.rollout import Rollout
 from iddm.envs.spaces import ActionSpace
 from iddm.errors import UserError
 from iddm.learners.base import Problem, Progress
+from iddm.learners.inverse_models import InverseModels
 from iddm.learners.replay_buffer import ReplayBuffer
 from iddm.learners.sac import SAC
 from iddm.learners.sac_loss import actor_loss, critic_loss, critic_target, temperature_loss
+from iddm.learners.sac_step import ReplayBatches
 from iddm.nets import MLP, SquashedGaussianPolicy
+from iddm.rewards import EnvironmentReward
 from iddm.training.checkpoints import Checkpoint
 from iddm.training.loop import Interrupted
 from iddm.training.replay_file import Mark, ReplayFile
@@ -136,6 +139,42 @@ def test_actions_are_taken_with_noise_that_falls_and_within_their_limits() -> No
         deviation = 0.005 * 100**left  # half-way in time is half-way in the logarithm
         np.testing.assert_allclose(taken[left], np.clip(own + deviation * noise, -1, 1), atol=1e-6)
     assert float(jnp.abs(taken[1.0]).max()) == 1.0
+
+
+def test_annealed_learning_rates_fall_to_nothing_at_the_end() -> None:
+    problem, rows = Problem(3, BOX, (EnvironmentReward(),)), np.random.default_rng(0).normal(size=(2, 16, 11)).astype(np.float32)
+    batches = ReplayBatches(rows, rows, (np.zeros(3), np.ones(3)), np.ones(3), (np.array(32), np.array(0), np.array(0)))
+
+    def moved(left: float, **settings: Any) -> dict[str, float]:
+        sac = SAC(hidden=(8,), batch_size=16, **{"anneal": True, **settings})
+        state = sac.init(problem, None, jax.random.key(0))
+        after, _ = sac.update(problem, state, batches, None, jax.random.key(1), Progress(1, left))
+        parts = {"policy": (state.policy, after.policy), "critics": (state.critics, after.critics)}
+        return {
+            name: max(float(jnp.abs(x - y).max()) for x, y in zip(*map(jax.tree.leaves, p), strict=True))
+            for name, p in parts.items()
+        }
+
+    first, half, last = (moved(left) for left in (1.0, 0.5, 0.0))
+    for part in first:
+        assert 0 < half[part] < first[part]
+        assert last[part] == 0
+    assert min(moved(0.0, anneal=False).values()) > 0
+
+
+def test_the_weight_of_cloning_falls_geometrically_and_stays_off_where_it_is_off() -> None:
+    models = InverseModels(cloning_weight=200.0, cloning_left=0.01)
+    assert [models.annealed_weight(left) for left in (1.0, 0.5, 0.0)] == pytest.approx([200, 20, 2])
+    assert InverseModels(cloning_weight=0.0).annealed_weight(0.0) == 0
+    with pytest.raises(UserError, match=r"inverse\.cloning_left is 0.*above 0 to 1"):
+        InverseModels(cloning_left=0.0)
+
+
+def test_a_run_anneals_unless_demonstrations_end_by_themselves_or_the_user_says() -> None:
+    assert SAC().for_demos(end_early=False).anneal is True
+    assert SAC().for_demos(end_early=True).anneal is False
+    assert SAC(anneal=True).for_demos(end_early=True).anneal is True
+    assert SAC(anneal=False).for_demos(end_early=False).anneal is False
 
 
 def test_invalid_rows_never_enter_the_buffer_and_only_the_newest_are_kept() -> None:

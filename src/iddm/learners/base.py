@@ -94,6 +94,10 @@ class Learner(Protocol):
     def needs_expert_actions(self) -> bool:
         return False
 
+    def for_demos(self, end_early: bool) -> "Learner":
+        """The learner with what it reads off the demonstrations; `end_early`: most of them end by themselves."""
+        return self
+
     def schedule(self, steps: int) -> Schedule:
         """How `steps` environment steps are divided into iterations."""
         ...

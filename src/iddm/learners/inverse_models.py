@@ -33,13 +33,15 @@ class InverseModels:
     share: float = 0.5
     """Share of a batch that is demonstrated transitions, where their labels are trusted."""
     cloning_weight: float = 250.0
-    """Weight of cloning the labels beside the critics, whose values are of the order of 1 / (1 − γ) = 100."""
+    """Weight of cloning the labels at first, beside the critics, whose values are of the order of 1 / (1 − γ) = 100."""
+    cloning_left: float = 0.1
+    """The part of that weight that is left at the end of a run that anneals; until then it falls geometrically."""
     spread: float = 0.01
     """Variance between the models' actions at which the trust in a label has fallen to 1/e."""
 
     def __post_init__(self) -> None:
         check(self, "inverse", members=Range(2, 100, whole=True), hidden=WIDTH, learning_rate=RATE, share=SHARE)
-        check(self, "inverse", cloning_weight=WEIGHT, spread=Range(0, 1e6, above=True))
+        check(self, "inverse", cloning_weight=WEIGHT, cloning_left=Range(0, 1, above=True), spread=Range(0, 1e6, above=True))
 
     @property
     def used(self) -> bool:
@@ -54,6 +56,10 @@ class InverseModels:
 
     def _adam(self) -> optax.GradientTransformation:
         return optax.adam(self.learning_rate)
+
+    def annealed_weight(self, left: Array | float) -> Array | float:
+        """Of cloning, with this part of the run left: labels lead first, then the critics correct them."""
+        return self.cloning_weight * self.cloning_left ** (1 - left)
 
     def learn(
         self, state: PyTree, x: Float[Array, "rows inputs"], action: Float[Array, "rows actions"]

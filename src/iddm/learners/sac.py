@@ -5,7 +5,7 @@ entropy term λ_p H(a|s) *is* SAC's: its weight is the lowest temperature (docs/
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import equinox as eqx
@@ -56,6 +56,9 @@ class SAC(Learner):
     """Learning rate of Adam, for policy and temperature."""
     critic_learning_rate: float = 1e-3
     """Learning rate of Adam, for the critics."""
+    anneal: bool | None = None
+    """Let both learning rates fall linearly to 0 over the run, and the weight of cloning to `inverse.cloning_left`; without it,
+    where there are demonstrations and most of them do not end by themselves."""
     discount: float = 0.99
     """The paper's γ."""
     target_rate: float = 0.005
@@ -95,6 +98,9 @@ class SAC(Learner):
     def updates(self) -> int:
         """Gradient steps per iteration."""
         return max(round(self.num_envs * self.rollout_length * self.updates_per_step), 1)
+
+    def for_demos(self, end_early: bool) -> "SAC":
+        return replace(self, anneal=not end_early) if self.anneal is None else self
 
     def schedule(self, steps: int) -> Schedule:
         random_length = max(min(self.random_steps, steps) // self.num_envs, 1)

@@ -127,7 +127,7 @@ class GradientStep:
             state.critics, jnp.concatenate([s, action], axis=-1), target
         )
         updates, critic_opt = sac.critic_adam().update(grads, state.opt_states["critics"])
-        critics = eqx.apply_updates(state.critics, updates)
+        critics = eqx.apply_updates(state.critics, self._annealed(updates))
         targets = jax.tree.map(lambda t, c: t + sac.target_rate * (c - t), state.targets, critics)
 
         # Policy and temperature, every few steps.
@@ -137,12 +137,13 @@ class GradientStep:
             def loss(policy: SquashedGaussianPolicy) -> tuple[Array, Array]:
                 rl_loss, log_prob = actor_loss(policy, critics, s, temperature, k_policy)
                 if labels is not None:
-                    rl_loss = rl_loss + sac.inverse.cloning_weight * labels.cloning_loss(policy, scale.mixture)
+                    weight = sac.inverse.annealed_weight(self.left) if sac.anneal else sac.inverse.cloning_weight
+                    rl_loss = rl_loss + weight * labels.cloning_loss(policy, scale.mixture)
                 return rl_loss, log_prob
 
             grads, log_prob = jax.grad(loss, has_aux=True)(policy)
             updates, policy_opt = sac.adam().update(grads, policy_opt)
-            policy = eqx.apply_updates(policy, updates)
+            policy = eqx.apply_updates(policy, self._annealed(updates))
             wanted = sac.final_target_entropy + self.left * (sac.target_entropy - sac.final_target_entropy)
             wanted = wanted * self.problem.action_space.size
             grad = jax.grad(temperature_loss)(log_temperature, log_prob, wanted)
@@ -160,6 +161,10 @@ class GradientStep:
         metrics |= learned | {"sac/critic_loss": loss, "sac/q": q, "sac/temperature": temperature}
         state = SACState(policy, average, critics, targets, log_temperature, opt_states, terms, inverse, scale, state.change_var)
         return state, metrics
+
+    def _annealed(self, updates: PyTree) -> PyTree:
+        """The updates of a learning rate that falls linearly over the run."""
+        return jax.tree.map(lambda x: x * self.left, updates) if self.sac.anneal else updates
 
     @property
     def _columns(self) -> Columns:

@@ -83,7 +83,7 @@ def prepare_demonstrations(config: Config, shape: EnvShape, given: Demos | None)
     source, demos = find_demos(config, given)
     demos = demos if config.needs_expert_actions else demos.states_only()
     digest, returns = demos.digest(), demos.episode_returns
-    config = complete_terms(config, demos, shape)
+    config = complete(config, demos, shape)
     if config.needs_expert_actions and demos.actions is None and source.startswith("bundled: "):
         demos = with_expert_actions(demos, config.env, motors_of(config.env, parse_kwargs(config.env_kwargs)))
     compared, demos, view = align_demos(demos, shape, config)
@@ -136,20 +136,22 @@ def learned_from(demos: Demos, config: Config) -> Demos:
     return parts.rest
 
 
-def complete_terms(config: Config, demos: Demos, shape: EnvShape) -> Config:
-    """The config whose terms know whether episodes are to end: read off the demonstrations where the user does not say."""
+def complete(config: Config, demos: Demos, shape: EnvShape) -> Config:
+    """The config with what the user does not say read off the demonstrations: whether episodes are to end by themselves."""
     limit, stride = shape.max_episode_steps, parse_stride(config.stride)
     ended = np.zeros(1, bool) if limit is None else ended_by_themselves(demos, limit, stride)
     end_early = bool(ended.mean() > 0.5) and config.demo_transitions is None
     whole = config.columns is None and config.window == 2 and stride == 1
     terms = {name: term.for_demos(end_early, whole) for name, term in config.terms.items()}
+    learner = config.learner.for_demos(end_early)
     if end_early and terms != dict(config.terms):
         assumed = " (by their length; the file does not say)" if demos.terminated is None else ""
+        rates = "; learning rates stay as they are (--anneal)" if learner != config.learner else ""
         LOG.info(
             f"{ended.sum()} of {len(ended)} demonstrated episodes end by themselves{assumed}: the reward is the discriminator's "
-            "logit, with absorbing states where ends are compared (--adversarial.reward-form, --adversarial.absorbing)."
+            f"logit, with absorbing states where ends are compared (--adversarial.reward-form, --adversarial.absorbing){rates}."
         )
-    return replace(config, terms=terms)
+    return replace(config, terms=terms, learner=learner)
 
 
 def with_ends(demos: Demos, shape: EnvShape, view: View) -> Demos:

@@ -102,7 +102,9 @@ def _grids(task: str) -> tuple[Grid, ...]:
     one, ten = {"demo_episodes": 1}, {}
     return (
         Grid((task,), UNTRAINED),
-        Grid((task,), ("gaifo", "iddm"), tuple({**how, **which} for how in (off_policy(STEPS[task]), {}) for which in (one, ten))),
+        Grid(
+            (task,), ("gaifo", "iddm"), tuple({**how, **which} for how in (off_policy(STEPS[task]), {}) for which in (one, ten))
+        ),
         Grid((task,), (SAME_AS_GAIFO, "bco"), (one, ten)),
     )
 
