@@ -57,8 +57,8 @@ class SAC(Learner):
     critic_learning_rate: float = 1e-3
     """Learning rate of Adam, for the critics."""
     anneal: bool | None = None
-    """Let both learning rates fall linearly to 0 over the run, and the weight of cloning to `inverse.cloning_left`; without it,
-    where there are demonstrations and most of them do not end by themselves."""
+    """Let both learning rates fall linearly to 0 over the run, and the weight of cloning to its part `inverse.cloning_left`.
+    Without it: where there are demonstrations, unless most of them end by themselves."""
     discount: float = 0.99
     """The paper's γ."""
     target_rate: float = 0.005
