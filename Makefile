@@ -9,7 +9,7 @@ QUICKSTART := runs/quickstart
 run: $(VENV)/.ready
 	@if [ -f $(QUICKSTART)/policy.safetensors ]; then echo "$(QUICKSTART) is trained; remove it to train again."; \
 	elif [ -d $(QUICKSTART) ]; then $(BIN)/iddm train --resume $(QUICKSTART); \
-	else $(BIN)/iddm train HalfCheetah-v5 --method iddm --steps 36000 --evaluations 5 --out $(QUICKSTART); fi
+	else $(BIN)/iddm train HalfCheetah-v5 --method iddm --steps 42000 --evaluations 5 --out $(QUICKSTART); fi
 	$(BIN)/iddm report $(QUICKSTART) --episodes 20 --out report.html
 
 test: $(VENV)/.ready
