@@ -36,10 +36,7 @@ KINDS = {
 DISCRETE = ("CartPole", "Acrobot", "Gridworld")
 """Tasks whose actions are choices, which SAC cannot learn."""
 
-STEPS = {
-    "Hopper": 100_000,
-    "Ant": 400_000,
-    "HalfCheetah": 100_000,
+STEPS = samples.STEPS | {
     "InvertedPendulum": 20_000,
     "InvertedDoublePendulum": 40_000,
     "Pendulum": 20_000,

@@ -3,7 +3,7 @@
 import json
 
 from iddm.report.table import Table
-from iddm.studies.catalogue.light import LIGHT
+from iddm.studies.catalogue.light import LONG, LONG_LIGHTLY
 from iddm.studies.catalogue.samples import off_policy
 from iddm.studies.core import Settings
 from iddm.studies.measures import DISAGREEMENT, NULL_ENERGY, TOLD_APART
@@ -15,8 +15,6 @@ from iddm.studies.study_results import Cell, StudyResults
 
 TASKS = ("redundant/HalfCheetah", "redundant/Hopper")
 METHODS = ("gail", "gaifo", SAME_AS_GAIFO, "iddm", "iddm-inverse", "gaifo-effort")
-ON_POLICY: Settings = {**LIGHT, "steps": 1_000_000}
-"""Table 2's steps: after fewer, agent and expert hardly share a transition, and no disagreement can be measured."""
 OFF_POLICY: Settings = off_policy(100_000, evaluations=20)
 MOTORS = (1, 2, 4)
 
@@ -46,10 +44,9 @@ def by_motors(known: StudyResults) -> Table:
         for cell in sorted(trained, key=lambda cell: (TASKS.index(cell.spec.task), cell.spec.learner, motors_of(cell)))
     ]
     caption = (
-        f"From ten episodes; PPO with {ON_POLICY['steps']:,} steps and networks of {ON_POLICY['hidden']}, discriminator "
-        f"{ON_POLICY['adversarial.hidden']}; SAC as it is by default, with {OFF_POLICY['steps']:,}. {OVER_SEEDS} Disagreement "
-        "(iddm disagreement) in nats, on transitions that agent and expert share, absent where these are too few; told apart: "
-        f"0.5 where transitions are matched; brackets: {INTERVAL}."
+        f"From ten episodes; PPO {LONG_LIGHTLY}; SAC as it is by default, with {OFF_POLICY['steps']:,}. {OVER_SEEDS} "
+        "Disagreement (iddm disagreement) in nats, on transitions that agent and expert share, absent where these are too few; "
+        f"told apart: 0.5 where transitions are matched; brackets: {INTERVAL}."
     )
     heads = ("task", "learner", "motors", "method", "return", "disagreement", "told apart", "null-space energy")
     return Table(heads, tuple(rows), 4, caption)
@@ -60,7 +57,7 @@ REDUNDANT = Study(
     "Where actions are redundant: several motors per joint",
     (
         Grid(TASKS, UNTRAINED),
-        Grid(TASKS, METHODS, _with_motors(ON_POLICY)),
+        Grid(TASKS, METHODS, _with_motors(LONG)),
         Grid(TASKS, ("gail", "gaifo", "iddm"), _with_motors(OFF_POLICY)),
     ),
     seeds=3,
