@@ -107,7 +107,7 @@ def test_table2_has_the_papers_numbers_below_ours_and_marks_controls() -> None:
 
 
 def test_only_studies_with_results_have_tables() -> None:
-    shared = {"table2", "discriminators", "compact"}  # with every study that has a method with its default settings
+    shared = {"table2", "discriminators"}  # with every study that has a method with its default settings
     assert set(tables(made_up.results(["absorbing"], seeds=2))) == {"absorbing", *shared}
     assert set(tables(made_up.results(["table2"], seeds=2))) == {"aggregate", "paired", "experts", *shared}
     assert tables(made_up.results(["table2"], only=["random", "expert"])) == {}

@@ -140,6 +140,8 @@ class Grid:
     tasks: tuple[str, ...]
     methods: tuple[str, ...]
     variants: tuple[Settings, ...] = ({},)
+    most_seeds: int | None = None
+    """Of the study's seeds only so many, where runs are long."""
 
     def runs(self, seeds: int) -> Iterator[RunSpec]:
         for task, variant, method in product(self.tasks, self.variants, self.methods):
@@ -152,7 +154,7 @@ class Grid:
                 yield RunSpec(task, method, 0, (), config_of(task, method, {}).steps)
                 continue
             settings = {name: value for name, value in variant.items() if name != "steps"}
-            for seed in range(seeds):
+            for seed in range(min(seeds, self.most_seeds or seeds)):
                 yield RunSpec(task, method, seed, what_differs(task, method, settings), variant.get("steps") or study_steps(task))
 
 

@@ -9,10 +9,11 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from iddm.report.table import NOTHING, Table
+from iddm.studies import paper
 from iddm.studies.catalogue import samples
 from iddm.studies.core import Settings
-from iddm.studies.report.formatting import listed, name_of, number, returns
-from iddm.studies.report.tables import INTERVAL, normalised_score
+from iddm.studies.report.formatting import listed, name_of, number, published, returns
+from iddm.studies.report.tables import INTERVAL, OR_EPISODES, normalised_score
 from iddm.studies.results import Evaluated, Outcome
 from iddm.studies.spec import EXPERT, SAME_AS_GAIFO, SIX, UNTRAINED, Grid
 from iddm.studies.study import Section, ShowTable, Study
@@ -74,6 +75,7 @@ def columns(cell: Cell) -> tuple[str, ...]:
     return (name,) * now + (f"{name}, old default",) * before
 
 
+IN_README = ("random", "gaifo", "iddm", EXPERT)
 COLUMNS = (
     *map(name_of, ("iddm", "gaifo", SAME_AS_GAIFO)),
     *(f"{name_of(method)}, old default" for method in ("iddm", "gaifo")),
@@ -81,9 +83,14 @@ COLUMNS = (
 )
 
 
+def by_column(known: StudyResults) -> dict[tuple[str, str], Cell]:
+    """The cells by task and column."""
+    return {(cell.spec.task, name): cell for cell in known.cells for name in columns(cell)}
+
+
 def shares(known: StudyResults) -> Table:
     """Every task's share of the expert's return, by method and default."""
-    found = {(cell.spec.task, name): cell for cell in known.cells for name in columns(cell)}
+    found = by_column(known)
 
     def row(task: str) -> tuple[str, ...]:
         cells = (found.get((task, name)) for name in COLUMNS)
@@ -100,6 +107,20 @@ def shares(known: StudyResults) -> Table:
     )
     ends = map(name_of, UNTRAINED)
     return Table(("task", "kind", *COLUMNS, *ends), tuple(map(row, known.tasks)), 2, caption)
+
+
+def compact(known: StudyResults) -> Table:
+    """The default's returns, beside the paper's."""
+    found = by_column(known)
+
+    def row(task: str) -> tuple[str, ...]:
+        ours = [found.get((task, name_of(method))) for method in IN_README]
+        steps = max((cell.spec.steps for cell in ours if cell and cell.spec.method not in UNTRAINED), default=None)
+        theirs = (published(paper.TABLE_2[method].get(task)) for method in ("iddm", EXPERT))
+        return task, f"{steps:,}" if steps else NOTHING, *map(returns, ours), *theirs
+
+    names = (*map(name_of, IN_README), "IDDM in the paper", "expert in the paper")
+    return Table(("task", "steps", *names), tuple(map(row, known.tasks)), caption=OR_EPISODES)
 
 
 class Choice(NamedTuple):
@@ -202,4 +223,5 @@ TASKS_OF_ALL_KINDS = Study(
     tuple(grid for task in KINDS for grid in _grids(task)),
     seeds=3,
     sections=(Section((ShowTable("kinds", shares), ShowTable("kinds-closeness", closeness))),),
+    only_docs=(ShowTable("compact", compact, file="README.md"),),
 )

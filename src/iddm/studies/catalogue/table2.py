@@ -5,8 +5,8 @@ from iddm.report.table import Table
 from iddm.studies import paper
 from iddm.studies.core import has_discriminator
 from iddm.studies.report.charts import curves
-from iddm.studies.report.formatting import NOTHING, difference, listed, name_of, number, percent, published, returns
-from iddm.studies.report.tables import INTERVAL, OR_EPISODES, by_method, every_cell
+from iddm.studies.report.formatting import NOTHING, difference, listed, name_of, number, percent, published
+from iddm.studies.report.tables import INTERVAL, by_method, every_cell
 from iddm.studies.spec import CONTROLS, EPISODES, EXPERT, SAME_AS_GAIFO, SIX, UNTRAINED, Grid
 from iddm.studies.statistics import (
     Estimate,
@@ -20,18 +20,8 @@ from iddm.studies.study import Section, ShowChart, ShowHtml, ShowTable, Study
 from iddm.studies.study_results import AT_CEILING, StudyResults
 
 METHODS = ("bc", "bco", "deepmimic", "gaifo-s", "gaifo", SAME_AS_GAIFO, "iddm", "gail", EXPERT)
-IN_README = ("random", "none", "gaifo", "iddm", "gail", EXPERT)
 STATE_ONLY = ("gaifo", "gaifo-s", "bco")
 """Methods that see what IDDM sees."""
-
-
-def compact(known: StudyResults) -> Table:
-    """A few rows of Table 2."""
-    tasks = known.tasks
-    methods = [method for method in IN_README if method in known.methods]
-    rows = [(name_of(method), *(returns(known.find(task, method)) for task in tasks)) for method in methods]
-    rows.append(("IDDM in the paper", *(published(paper.TABLE_2["iddm"].get(task)) for task in tasks)))
-    return Table(("method", *tasks), tuple(rows), caption=OR_EPISODES)
 
 
 def experts(known: StudyResults) -> Table:
@@ -179,7 +169,7 @@ TABLE_2 = Study(
             )
         ),
     ),
-    only_docs=(ShowTable("experts", experts), ShowTable("compact", compact, file="README.md")),
+    only_docs=(ShowTable("experts", experts),),
 )
 
 CURVES = Study(
