@@ -323,7 +323,7 @@ def outcome_of(spec: RunSpec, runs: Path) -> Outcome:
     return Outcome.from_json(outcome_file(spec, runs).read_text())
 
 
-def _die_once_at_a_checkpoint(spec: RunSpec, runs: str) -> None:
+def _die_once_at_a_checkpoint(spec: RunSpec, runs: str, imports: tuple[str, ...]) -> None:
     """Like `complete`, but the first process that gets to a checkpoint is killed there."""
     died, checkpoints = Path(runs) / "died", Path(runs) / spec.name / "checkpoints"
 
@@ -335,7 +335,7 @@ def _die_once_at_a_checkpoint(spec: RunSpec, runs: str) -> None:
 
     if not died.exists():
         threading.Thread(target=die, daemon=True).start()
-    complete(spec, runs)
+    complete(spec, runs, imports)
 
 
 ON_RAY = """
