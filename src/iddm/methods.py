@@ -60,11 +60,15 @@ TUNED: dict[str, Method] = {
 # The same methods off-policy: small networks that learn a little at every gradient step (docs/methods/sac.md).
 _every_step = Adversarial(updates=1, batch_size=128, gradient_penalty=3.0, hidden=(64, 64))
 _mi_every_step = MutualInformation(0.01, updates=1, first_updates=1, batch_size=128, hidden=(64, 64))
+_inverse_every_step = InverseEntropy(updates=1, batch_size=128, hidden=(64, 64))
 OFF_POLICY: dict[str, Method] = {
     "iddm": Method((_every_step, PolicyEntropy(0.01), _mi_every_step), SAC(), steps=100_000),
     "gaifo": Method((_every_step,), SAC(), steps=100_000),
     "gaifo-s": Method((replace(_every_step, sees=("s",)),), SAC(), steps=100_000),
     "gail": Method((replace(_every_step, sees=("s", "a")), PolicyEntropy(0.01)), SAC(), steps=100_000),
+    "gaifo-effort": Method((_every_step, Effort()), SAC(), steps=100_000),
+    "iddm-inverse": Method((_every_step, _inverse_every_step), SAC(), steps=100_000),
+    "iddm-zero": Method((_every_step, *_NO_WEIGHT), SAC(), steps=100_000),
     "ppo": Method((EnvironmentReward(),), SAC(inverse=InverseModels(share=0.0)), steps=300_000),
     "none": Method((Survival(),), SAC(inverse=InverseModels(share=0.0)), steps=100_000),
 }

@@ -204,13 +204,12 @@ def _shown(value: float | None) -> str:
 
 
 def _grids(task: str) -> tuple[Grid, ...]:
-    control = (SAME_AS_GAIFO,) if task in DISCRETE else ()  # it has no form for SAC
     now, before, cloning = default(task), OLD, {"steps": BCO_STEPS}
     if task in SIX:
         before = cloning = {}
     return (
         Grid((task,), UNTRAINED),
-        Grid((task,), ("iddm", "gaifo", *control), (now,)),
+        Grid((task,), ("iddm", "gaifo", SAME_AS_GAIFO), (now,)),
         Grid((task,), ("iddm", "gaifo"), (before,)),
         Grid((task,), ("none",), ({} if task in SIX else now,)),
         Grid((task,), ("bco",), (cloning,)),

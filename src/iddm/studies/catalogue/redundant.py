@@ -15,6 +15,7 @@ from iddm.studies.study_results import Cell, StudyResults
 
 TASKS = ("redundant/HalfCheetah", "redundant/Hopper")
 METHODS = ("gail", "gaifo", SAME_AS_GAIFO, "iddm", "iddm-inverse", "gaifo-effort")
+ON_POLICY = ("gaifo", SAME_AS_GAIFO, "iddm")
 OFF_POLICY: Settings = off_policy(100_000, evaluations=20)
 MOTORS = (1, 2, 4)
 
@@ -57,8 +58,8 @@ REDUNDANT = Study(
     "Where actions are redundant: several motors per joint",
     (
         Grid(TASKS, UNTRAINED),
-        Grid(TASKS, METHODS, _with_motors(LONG)),
-        Grid(TASKS, ("gail", "gaifo", "iddm"), _with_motors(OFF_POLICY)),
+        Grid(TASKS, METHODS, _with_motors(OFF_POLICY)),
+        Grid(TASKS, ON_POLICY, _with_motors(LONG)),
     ),
     seeds=3,
     sections=(Section((ShowTable("redundant", by_motors),)),),

@@ -111,7 +111,7 @@ def _grids(task: str) -> tuple[Grid, ...]:
         Grid((task,), UNTRAINED),
         Grid((task,), ("gaifo", "iddm"), ({**off_policy(FROM_ONE[task]), **one}, off_policy(STEPS[task])), most_seeds),
         Grid((task,), ("gaifo", "iddm"), ({**on_policy, **one}, on_policy), most_seeds),
-        Grid((task,), (SAME_AS_GAIFO,), (on_policy,), most_seeds),  # it has no form for SAC
+        Grid((task,), (SAME_AS_GAIFO,), (off_policy(STEPS[task]), on_policy), most_seeds),
         Grid((task,), ("bco",), ({**cloning, **one}, cloning), most_seeds),
     )
 
