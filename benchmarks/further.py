@@ -90,6 +90,7 @@ ENTRIES = [
     Entry("HalfCheetah-v5", "gaifo", 0, SAC_EXPERT, "sac", 100_000),
     Entry("Walker2d-v5", "gaifo", 0, SAC_EXPERT, "sac", 200_000, 50),
     Entry("Hopper-v5", "gaifo", 0, SAC_EXPERT, "sac", 100_000),
+    Entry("Humanoid-v5", "gaifo", 0, SAC_EXPERT, "sac", 200_000),
     *(Entry("Walker2d-v5", "gaifo", seed, "opolo/Walker2d.npz", "sac", 300_000, 50) for seed in (0, 1, 2)),
 ]
 
