@@ -8,16 +8,17 @@ during training runs further episodes, whose mean return stands for the true one
 import os
 import sys
 from collections.abc import Iterable
-from math import isnan
+from math import isnan, nan
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import iddm
-from iddm.report.table import NOTHING, Table, to_markdown, with_tables
-from iddm.studies.catalogue.kinds import KINDS, correlation, default
+from iddm.report.table import Table, to_markdown, with_tables
+from iddm.studies.catalogue.kinds import APART, KINDS, TASKS_OF_ALL_KINDS, correlation, default, full_range, shown, somers_d
 from iddm.studies.pool import in_parallel
-from iddm.studies.results import Evaluated
+from iddm.studies.results import Evaluated, Results
+from iddm.studies.study_results import StudyResults
 from iddm.utils.files import from_csv, to_csv, write_whole
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -44,29 +45,25 @@ def followed(task: str) -> list[dict[str, Any]]:
 
 def table(rows: Rows) -> Table:
     """The rank correlations by task."""
-
-    def ranked(task: str, by: str) -> float | None:
-        found = [row for row in rows if row["task"] == task]
-        return correlation(Evaluated(int(r["steps"]), float(r["return"]), 0.0, float(r[by])) for r in found)
-
+    known = TASKS_OF_ALL_KINDS.results(Results.load(ROOT / "results" / "studies"))
     tasks = [task for task in KINDS if any(row["task"] == task for row in rows)]
-    found = {by: [ranked(task, by) for task in tasks] for by in ("closeness", "few")}
-    lines = [
-        (task, KINDS[task], _shown(close), _shown(few))
-        for task, close, few in zip(tasks, found["closeness"], found["few"], strict=True)
-    ]
-    middle = (_shown(median(value for value in values if value is not None)) for values in found.values())
+    found = [(*_ranked(rows, task, "closeness", known), *_ranked(rows, task, "few", known)) for task in tasks]
+    middle = (median([value for value in column if value is not None]) for column in zip(*found, strict=True))
+    lines = [(task, KINDS[task], *map(shown, values)) for task, values in zip(tasks, found, strict=True)]
     caption = (
-        f"Spearman's rank correlation with the mean return of {EPISODES} further episodes, over the {EVALUATIONS} evaluated "
-        f"policies of one run of IDDM per task (seed {SEED}); absent where all returns are equal. Left: of closeness. Right: of "
-        "the return of the episodes that closeness was measured in. `python benchmarks/closeness_ranks.py`"
+        f"Rank correlations with the mean return of {EPISODES} further episodes, over the {EVALUATIONS} evaluated policies of "
+        f"one run of IDDM per task (seed {SEED}). D is Somers', where returns that are less than {APART:.0%} of the way from "
+        "random actions to the expert apart are ties; absent where all are. First of closeness, then of the return of the very "
+        "episodes that closeness was measured in. `python benchmarks/closeness_ranks.py`"
     )
-    columns = ("task", "kind", "closeness", "return of the same episodes")
-    return Table(columns, (*lines, ("median of the tasks", "", *middle)), 2, caption)
+    columns = ("task", "kind", "closeness: D", "Spearman", "return: D", "Spearman")
+    return Table(columns, (*lines, ("median of the tasks", "", *map(shown, middle))), 2, caption)
 
 
-def _shown(value: float | None) -> str:
-    return NOTHING if value is None else f"{value:.2f}"
+def _ranked(rows: Rows, task: str, by: str, known: StudyResults) -> tuple[float | None, float | None]:
+    """Somers' D and Spearman's correlation of a column with the return."""
+    found = [Evaluated(int(r["steps"]), float(r["return"]), nan, float(r[by])) for r in rows if r["task"] == task]
+    return somers_d(found, APART * full_range(known, task)), correlation(found)
 
 
 def written(rows: Rows) -> str:

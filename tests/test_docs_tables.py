@@ -128,3 +128,9 @@ def test_further_results_agree_with_their_file() -> None:
     from benchmarks.further import PAGE, RESULTS, written
 
     assert PAGE.read_text() == written(from_csv(RESULTS)), "make it anew: python benchmarks/further.py"
+
+
+def test_ranks_of_closeness_agree_with_their_file() -> None:
+    from benchmarks.closeness_ranks import PAGE, RESULTS, written
+
+    assert PAGE.read_text() == written(from_csv(RESULTS)), "make it anew: python benchmarks/closeness_ranks.py"

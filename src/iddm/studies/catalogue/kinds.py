@@ -173,13 +173,13 @@ def closeness(known: StudyResults) -> Table:
             continue
         every = [row for _, evaluated in runs for row in evaluated]
         within = [value for evaluated in of_default if (value := correlation(evaluated)) is not None]
-        values = (median(within) if within else None, correlation(every), somers_d(every, APART * _range(known, task)))
+        values = (median(within) if within else None, correlation(every), somers_d(every, APART * full_range(known, task)))
         found.append(values)
         means = (number(fmean(returns)) for returns in zip(*map(choice, of_default), strict=True))
-        rows.append((task, KINDS[task], *map(_shown, values), *means, f"{len(of_default)} of {len(runs)}"))
+        rows.append((task, KINDS[task], *map(shown, values), *means, f"{len(of_default)} of {len(runs)}"))
     if rows:
         medians = (median([value for value in values if value is not None] or [nan]) for values in zip(*found, strict=True))
-        rows.append(("median of the tasks", "", *map(_shown, medians), *[""] * 4))
+        rows.append(("median of the tasks", "", *map(shown, medians), *[""] * 4))
     caption = (
         "Over evaluations while learning (four episodes each, more where they are short): Spearman's rank correlation of "
         "closeness with the return. Within a run: IDDM and GAIfO with the default, median over runs. Over all runs: the "
@@ -193,13 +193,13 @@ def closeness(known: StudyResults) -> Table:
     return Table(names, tuple(rows), 2, caption)
 
 
-def _range(known: StudyResults, task: str) -> float:
-    """From random actions to the expert; infinite where one is missing."""
+def full_range(known: StudyResults, task: str) -> float:
+    """Of returns: from random actions to the expert; infinite where one is missing."""
     worst, best = (known.find(task, method) for method in ("random", EXPERT))
     return inf if worst is None or best is None else best.spread.mean - worst.spread.mean
 
 
-def _shown(value: float | None) -> str:
+def shown(value: float | None) -> str:
     return NOTHING if value is None or isnan(value) else f"{value:.2f}"
 
 
