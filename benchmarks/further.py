@@ -82,7 +82,7 @@ class Entry:
 
 
 SAC_EXPERT = Expert("our SAC expert", "--learner sac --steps 300000")
-ANNEALED_EXPERT = Expert("our annealed SAC expert", "--learner sac --steps 500000 --anneal True")
+ANNEALED_EXPERT = Expert("our annealed SAC expert", "--learner sac --steps 500000 --anneal")
 ENTRIES = [
     Entry("Hopper-v5", "iddm", 0, "opolo/Hopper.npz"),
     *(Entry("HalfCheetah-v5", method, seed, "cs285_2023/HalfCheetah.npz") for seed in (0, 1) for method in ("iddm", "gaifo")),

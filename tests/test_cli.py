@@ -13,7 +13,7 @@ import iddm
 from iddm.cli import main
 from iddm.cli.commands import COMMANDS
 from iddm.cli.train import train_flags
-from iddm.config import default_config, expert_config
+from iddm.config import command_of, default_config, expert_config
 from iddm.demos import Demos, save_demos
 from iddm.training.display import TrainingDisplay
 
@@ -313,3 +313,14 @@ def test_the_display_says_that_it_compiles_and_shows_the_return_beside_the_exper
         re.sub(" +", " ", three)
         == "step 300 50/s 0 s left episode_return 3.0 (expert 5.0, random 1.0) evaluation_return – closeness –"
     )
+
+
+@pytest.mark.parametrize(
+    ("flags", "anneal"),
+    [([], None), (["--anneal"], True), (["--no-anneal"], False), (["--sac.no-anneal"], False), (["--anneal", "False"], False)],
+)
+def test_a_switch_that_may_be_left_open_takes_no_value(flags: list[str], anneal: bool | None) -> None:
+    config, _ = train_flags(["HalfCheetah", *flags])
+    assert config.learner.anneal is anneal
+    again, _ = train_flags(command_of(config).split()[2:])
+    assert again == config

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import re
+from dataclasses import fields
 from itertools import groupby
 from typing import Any, TypeVar
 
@@ -49,6 +50,18 @@ def parse_flags(kind: type[T], args: list[str], prog: str, **options: Any) -> T:
         if not stopped.code:
             raise
     raise UserError(f"{_sentence(told.getvalue())}; `{prog} --help` lists all flags.")
+
+
+def with_values(args: list[str], kind: type) -> list[str]:
+    """`--name` and `--no-name`, for settings of the dataclass `kind` that are yes, no or left open: with the value Tyro wants."""
+    names = [field.name.replace("_", "-") for field in fields(kind) if field.type == bool | None]
+    values = {f"--{no}{name}": [f"--{name}", str(not no)] for name in names for no in ("", "no-")}
+    following = [*args[1:], ""]
+    return [
+        word
+        for arg, after in zip(args, following, strict=True)
+        for word in ([arg] if after in ("True", "False", "None") else values.get(arg, [arg]))
+    ]
 
 
 def _sentence(box: str) -> str:

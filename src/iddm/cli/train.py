@@ -10,7 +10,7 @@ import numpy as np
 import tyro
 
 from iddm.cli.console import OUT
-from iddm.cli.flags import parse_flags
+from iddm.cli.flags import parse_flags, with_values
 from iddm.cli.given_env import given_kwargs, said_again
 
 
@@ -135,10 +135,11 @@ def train_flags(args: list[str], expert: bool = False, env: str | None = None) -
     own = Annotated[type(learner), plain]
     fields = [("config", Annotated[Config, plain]), ("out", out), ("imports", imports), ("which", which), ("own", own)]
     flags = dataclasses.make_dataclass("Flags", fields + [(name, type(term)) for name, term in terms.items()])
+    unprefixed = [arg.replace(f"--{learner.name}.", "--", 1) if arg.startswith(f"--{learner.name}.") else arg for arg in args]
     given = parse_flags(
         flags,
         default=flags(default, None, None, learner.name, learner, *terms.values()),
-        args=[arg.replace(f"--{learner.name}.", "--", 1) if arg.startswith(f"--{learner.name}.") else arg for arg in args],
+        args=with_values(unprefixed, type(learner)),
         prog="iddm expert" if expert else "iddm train",
         description=f"Settings of {default.method}. Each method has its own: --method M --help. Continue a run: --resume DIR.",
     )
