@@ -8,10 +8,11 @@ import pytest
 from iddm.config import default_config
 from iddm.envs.spec import resolve, shape_of
 from iddm.errors import UserError
-from iddm.methods import PAPER, TUNED
+from iddm.methods import OFF_POLICY, PAPER, TUNED, Method
 from iddm.rewards import Effort, InverseEntropy, StateEntropy
 from iddm.rewards.rows import AgentRows, Transitions
 from iddm.rewards.state_entropy import entropy_estimate, log_distance
+from iddm.training.setup import Setup
 
 KEY = jax.random.PRNGKey(0)
 FURTHER = ("gaifo-effort", "iddm-inverse", "iddm-knn", "iddm-zero")
@@ -104,7 +105,14 @@ def test_further_methods_are_in_both_presets_and_are_no_defaults(method: str) ->
     assert "effort" not in default_config("Hopper").terms
 
 
-def test_the_control_of_two_equal_methods_has_no_weight_of_its_own() -> None:
-    terms = {term.name: term for term in TUNED["iddm-zero"].terms}
-    assert terms["adversarial"] == TUNED["gaifo"].terms[0]
+@pytest.mark.parametrize("methods", [TUNED, OFF_POLICY])
+def test_the_control_of_two_equal_methods_has_no_weight_of_its_own(methods: dict[str, Method]) -> None:
+    terms = {term.name: term for term in methods["iddm-zero"].terms}
+    assert terms["adversarial"] == methods["gaifo"].terms[0]
     assert (terms["entropy"].weight, terms["mi"].weight) == (0.0, 0.0)
+
+
+def test_the_control_starts_from_another_discriminator_off_policy() -> None:
+    setups = [Setup.prepare(default_config("Hopper", method, learner="sac")) for method in ("gaifo", "iddm-zero")]
+    states = (jax.tree.leaves(setup.initial_state().terms["adversarial"]) for setup in setups)
+    assert any((one != other).any() for one, other in zip(*states, strict=True))

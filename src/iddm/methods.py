@@ -68,7 +68,7 @@ OFF_POLICY: dict[str, Method] = {
     "gail": Method((replace(_every_step, sees=("s", "a")), PolicyEntropy(0.01)), SAC(), steps=100_000),
     "gaifo-effort": Method((_every_step, Effort()), SAC(), steps=100_000),
     "iddm-inverse": Method((_every_step, _inverse_every_step), SAC(), steps=100_000),
-    "iddm-zero": Method((_every_step, *_NO_WEIGHT), SAC(), steps=100_000),
+    "iddm-zero": Method((*_NO_WEIGHT, _every_step), SAC(), steps=100_000),  # in another place, D draws other random numbers
     "ppo": Method((EnvironmentReward(),), SAC(inverse=InverseModels(share=0.0)), steps=300_000),
     "none": Method((Survival(),), SAC(inverse=InverseModels(share=0.0)), steps=100_000),
 }
