@@ -83,6 +83,13 @@ def test_a_lost_boundary_is_found() -> None:
     assert "store where episodes end" in text
 
 
+def test_an_impact_that_moves_a_few_columns_far_is_no_lost_boundary() -> None:
+    rows = np.cumsum(np.random.default_rng(0).normal(size=(300, 40)), axis=0)
+    rows[:, :10] = 0.0
+    rows[25::25, :10] = 1000.0  # as Humanoid's forces, which are mostly zero
+    assert "jumps back" not in said(Demos((rows.astype(np.float32),)))
+
+
 @pytest.mark.skipif(not SHARED_FILES, reason="the folder of demonstrations recorded by others is not beside the repository")
 @pytest.mark.parametrize("path", SHARED_FILES, ids=lambda p: f"{p.parent.name}/{p.stem}")
 def test_in_others_recordings_every_lost_boundary_is_found_and_nothing_else(path: Path) -> None:
