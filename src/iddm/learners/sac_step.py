@@ -1,6 +1,6 @@
 """One gradient step of SAC on everything: inverse models, terms of the reward, critics, policy and temperature."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -57,6 +57,33 @@ class ReplayBatches(NamedTuple):
     """Steps, terminated episodes, and the sum of their lengths."""
 
 
+class Batch(NamedTuple):
+    """What critics and policy learn from: rows of the buffer and demonstrated transitions."""
+
+    rows: AgentRows
+    """As the terms of the reward see them."""
+    s: Float[Array, "batch obs"]
+    action: Float[Array, "batch actions"]
+    s_next: Float[Array, "batch obs"]
+
+
+class Acting(NamedTuple):
+    """What only every few steps learn."""
+
+    policy: SquashedGaussianPolicy
+    log_temperature: Float[Array, ""]
+    policy_opt: PyTree
+    temperature_opt: PyTree
+
+    @staticmethod
+    def of(state: SACState) -> "Acting":
+        return Acting(state.policy, state.log_temperature, state.opt_states["policy"], state.opt_states["temperature"])
+
+    def put_into(self, state: SACState) -> SACState:
+        opt_states = state.opt_states | {"policy": self.policy_opt, "temperature": self.temperature_opt}
+        return replace(state, policy=self.policy, log_temperature=self.log_temperature, opt_states=opt_states)
+
+
 def change_scale(expert: Expert | None, change_var: Float[Array, " obs"]) -> Float[Array, " obs"]:
     """Deviation of s' − s over demonstrations and the agent's first random steps, with equal weight."""
     if expert is None or expert.view.columns is not None:
@@ -78,89 +105,101 @@ class GradientStep:
     left: Array | float
 
     def run(self, state: SACState, rows: Array, recent: Array, key: PRNGKeyArray, with_policy: Array) -> tuple[SACState, Metrics]:
-        sac, metrics = self.sac, {}
+        """Label demonstrations, reward a batch with the newest terms, and learn critics, policy and temperature from it."""
         k_terms, k_label, k_next, k_policy = jax.random.split(key, 4)
+        state, labels, of_models = self._label(state, rows, k_label)
+        batch = self._batch(state.normaliser, rows, labels)
+        state, reward, of_terms = self._reward(state, batch, rows, recent, k_terms)
+        lowest = sum(term.weight for term in self.problem.terms if isinstance(term, PolicyEntropy))
+        temperature = jnp.maximum(jnp.exp(state.log_temperature), lowest)
+        state, of_critics = self._learn_critics(state, batch, reward, k_next)
+        learn_policy = partial(self._learn_policy, state, batch, labels, temperature, k_policy)
+        acting, of_policy = jax.lax.cond(
+            with_policy, learn_policy, lambda acting: (acting, {"sac/entropy": jnp.asarray(jnp.nan)}), Acting.of(state)
+        )
+        rate = jnp.where(with_policy, self.sac.average_rate, 0.0)
+        average = jax.tree.map(lambda a, p: a + rate * (p - a), state.average, acting.policy)
+        metrics = of_models | of_terms | of_policy | of_critics | {"sac/temperature": temperature}
+        return acting.put_into(replace(state, average=average)), metrics
+
+    def _batch(self, scale: Normaliser, rows: Array, labels: Labels | None) -> Batch:
+        """Demonstrated transitions with inferred actions take the place of some rows, as far as they are trusted."""
+        batch, obs, action = self._agent_rows(rows, scale), rows[:, self._columns.obs], rows[:, self._columns.action]
+        if labels is not None:
+            batch, obs, action = labels.replace_rows(batch, obs, action, scale.mixture)
+        return Batch(batch, scale.mixture(obs), action, scale.mixture(batch.next_obs))
+
+    def _reward(
+        self, state: SACState, batch: Batch, rows: Array, recent: Array, key: PRNGKeyArray
+    ) -> tuple[SACState, tuple[Array, Array], Metrics]:
+        """The terms learn from the newest rows and reward the batch, whose old rows the discriminator must not forget.
+
+        The reward of a step, and that of each step after an episode's end.
+        """
         scale, sampler = state.normaliser, None
         if self.expert is not None:
             sampler = ExpertSampler(self.expert, partial(scale.mixture_of, columns=self.expert.view.columns))
         agent = self._agent_rows(recent, scale)
         half = len(rows) // 2
         old_and_new = self._agent_rows(jnp.concatenate([recent[:half], rows[half:]]), scale)
-
-        # Demonstrated transitions with inferred actions take the place of some rows, as far as they are trusted.
-        inverse, labels = state.inverse, None
-        batch = self._agent_rows(rows, scale)
-        obs, action = rows[:, self._columns.obs], rows[:, self._columns.action]
-        if sac.labels(self.expert):
-            inverse, labels, learned = self._label(state, rows, k_label)
-            metrics |= {f"inverse/{name}": x for name, x in learned.items()}
-            batch, obs, action = labels.replace_rows(batch, obs, action, scale.mixture)
-
-        # The terms learn from the newest rows and reward the batch, whose old rows the discriminator must not forget.
-        terms, reward, absorbing_reward = {}, jnp.zeros(len(rows)), jnp.zeros(())
+        terms, reward, absorbing_reward, metrics = {}, jnp.zeros(len(rows)), jnp.zeros(()), {}
         for number, term in enumerate(self.problem.terms):
             if isinstance(term, PolicyEntropy):  # SAC's own: the temperature
                 terms[term.name] = state.terms[term.name]
                 continue
-            k_update, k_reward = jax.random.split(jax.random.fold_in(k_terms, number))
+            k_update, k_reward = jax.random.split(jax.random.fold_in(key, number))
             seen = old_and_new if isinstance(term, Adversarial) else agent
             terms[term.name], learned = term.update(state.terms[term.name], seen, sampler, k_update)
-            term_reward = term.reward(terms[term.name], batch, k_reward)
-            reward, absorbing_reward = reward + term_reward, absorbing_reward + term.absorbing_reward(terms[term.name], batch)
+            term_reward = term.reward(terms[term.name], batch.rows, k_reward)
+            reward = reward + term_reward
+            absorbing_reward = absorbing_reward + term.absorbing_reward(terms[term.name], batch.rows)
             metrics |= {f"{term.name}/{name}": x for name, x in learned.items()}
             metrics |= {f"{term.name}/reward": term_reward.mean(), f"{term.name}/reward_std": term_reward.std()}
+        return replace(state, terms=terms), (reward, absorbing_reward), metrics
 
-        # Critics.
-        lowest = sum(term.weight for term in self.problem.terms if isinstance(term, PolicyEntropy))
-        temperature = jnp.maximum(jnp.exp(state.log_temperature), lowest)
-        s, s_next = scale.mixture(obs), scale.mixture(batch.next_obs)
-        next_action, _ = state.policy.sample_with_log_prob(s_next, k_next)
+    def _learn_critics(
+        self, state: SACState, batch: Batch, reward: tuple[Array, Array], key: PRNGKeyArray
+    ) -> tuple[SACState, Metrics]:
+        sac, (step_reward, absorbing_reward) = self.sac, reward
+        next_action, _ = state.policy.sample_with_log_prob(batch.s_next, key)
         target = critic_target(
-            reward,
+            step_reward,
             state.targets,
-            jnp.concatenate([s_next, next_action], axis=-1),
-            batch.terminated,
+            jnp.concatenate([batch.s_next, next_action], axis=-1),
+            batch.rows.terminated,
             sac.discount,
             terminal_value=absorbing_reward / (1 - sac.discount),
         )
         (loss, q), grads = jax.value_and_grad(critic_loss, has_aux=True)(
-            state.critics, jnp.concatenate([s, action], axis=-1), target
+            state.critics, jnp.concatenate([batch.s, batch.action], axis=-1), target
         )
-        updates, critic_opt = sac.critic_adam().update(grads, state.opt_states["critics"])
+        updates, opt_state = sac.critic_adam().update(grads, state.opt_states["critics"])
         critics = eqx.apply_updates(state.critics, self._annealed(updates))
         targets = jax.tree.map(lambda t, c: t + sac.target_rate * (c - t), state.targets, critics)
+        opt_states = state.opt_states | {"critics": opt_state}
+        return replace(state, critics=critics, targets=targets, opt_states=opt_states), {"sac/critic_loss": loss, "sac/q": q}
 
-        # Policy and temperature, every few steps.
-        def learn_policy(carry: PyTree) -> tuple[PyTree, Metrics]:
-            policy, log_temperature, policy_opt, temperature_opt = carry
+    def _learn_policy(
+        self, state: SACState, batch: Batch, labels: Labels | None, temperature: Array, key: PRNGKeyArray, acting: Acting
+    ) -> tuple[Acting, Metrics]:
+        """Policy and temperature, which `state` does not change while they are learned."""
+        sac, scale = self.sac, state.normaliser
 
-            def loss(policy: SquashedGaussianPolicy) -> tuple[Array, Array]:
-                rl_loss, log_prob = actor_loss(policy, critics, s, temperature, k_policy)
-                if labels is not None:
-                    weight = sac.inverse.annealed_weight(self.left) if sac.anneal else sac.inverse.cloning_weight
-                    rl_loss = rl_loss + weight * labels.cloning_loss(policy, scale.mixture)
-                return rl_loss, log_prob
+        def loss(policy: SquashedGaussianPolicy) -> tuple[Array, Array]:
+            rl_loss, log_prob = actor_loss(policy, state.critics, batch.s, temperature, key)
+            if labels is not None:
+                weight = sac.inverse.annealed_weight(self.left) if sac.anneal else sac.inverse.cloning_weight
+                rl_loss = rl_loss + weight * labels.cloning_loss(policy, scale.mixture)
+            return rl_loss, log_prob
 
-            grads, log_prob = jax.grad(loss, has_aux=True)(policy)
-            updates, policy_opt = sac.adam().update(grads, policy_opt)
-            policy = eqx.apply_updates(policy, self._annealed(updates))
-            wanted = sac.final_target_entropy + self.left * (sac.target_entropy - sac.final_target_entropy)
-            wanted = wanted * self.problem.action_space.size
-            grad = jax.grad(temperature_loss)(log_temperature, log_prob, wanted)
-            updates, temperature_opt = sac.adam().update(grad, temperature_opt)
-            log_temperature = jnp.asarray(optax.apply_updates(log_temperature, updates))
-            return (policy, log_temperature, policy_opt, temperature_opt), {"sac/entropy": -log_prob}
-
-        carry = (state.policy, state.log_temperature, state.opt_states["policy"], state.opt_states["temperature"])
-        (policy, log_temperature, policy_opt, temperature_opt), learned = jax.lax.cond(
-            with_policy, learn_policy, lambda carry: (carry, {"sac/entropy": jnp.asarray(jnp.nan)}), carry
-        )
-        rate = jnp.where(with_policy, sac.average_rate, 0.0)
-        average = jax.tree.map(lambda a, p: a + rate * (p - a), state.average, policy)
-        opt_states = {"policy": policy_opt, "critics": critic_opt, "temperature": temperature_opt}
-        metrics |= learned | {"sac/critic_loss": loss, "sac/q": q, "sac/temperature": temperature}
-        state = SACState(policy, average, critics, targets, log_temperature, opt_states, terms, inverse, scale, state.change_var)
-        return state, metrics
+        grads, log_prob = jax.grad(loss, has_aux=True)(acting.policy)
+        updates, policy_opt = sac.adam().update(grads, acting.policy_opt)
+        policy = eqx.apply_updates(acting.policy, self._annealed(updates))
+        wanted = sac.final_target_entropy + self.left * (sac.target_entropy - sac.final_target_entropy)
+        grad = jax.grad(temperature_loss)(acting.log_temperature, log_prob, wanted * self.problem.action_space.size)
+        updates, temperature_opt = sac.adam().update(grad, acting.temperature_opt)
+        log_temperature = jnp.asarray(optax.apply_updates(acting.log_temperature, updates))
+        return Acting(policy, log_temperature, policy_opt, temperature_opt), {"sac/entropy": -log_prob}
 
     def _annealed(self, updates: PyTree) -> PyTree:
         """The updates of a learning rate that falls linearly over the run."""
@@ -201,9 +240,10 @@ class GradientStep:
             drawn=True,
         )
 
-    def _label(self, state: SACState, rows: Array, key: PRNGKeyArray) -> tuple[PyTree, Labels, dict[str, Array]]:
+    def _label(self, state: SACState, rows: Array, key: PRNGKeyArray) -> tuple[SACState, Labels | None, Metrics]:
         """Train the inverse models on the batch, and label demonstrated transitions."""
-        assert self.expert is not None
+        if self.expert is None or not self.sac.labels(self.expert):
+            return state, None, {}
         k_draw, k_use = jax.random.split(key)
         columns, expert, scale = self._columns, self.expert, state.normaliser
 
@@ -226,7 +266,8 @@ class GradientStep:
         covered = self._covered(state, Transitions(s=scale.mixture(s), a=action, s_next=scale.mixture(s_next)), terminated)
         used = jax.random.uniform(k_use, (n,)) < agreement
         labels = Labels(s=s, s_next=s_next, action=action, terminated=terminated, used=used, trust=agreement * covered)
-        return inverse, labels, {"error": error, "agreement": agreement.mean(), "trust": labels.trust.mean()}
+        learned = {"inverse/error": error, "inverse/agreement": agreement.mean(), "inverse/trust": labels.trust.mean()}
+        return replace(state, inverse=inverse), labels, learned
 
     def _covered(self, state: SACState, rows: Transitions, terminated: Array) -> Array:
         """min(1, 2(1 − D)): below 1 where the discriminator is sure that the agent has not been there."""
