@@ -67,6 +67,14 @@ class Batch(NamedTuple):
     s_next: Float[Array, "batch obs"]
 
 
+class Rewards(NamedTuple):
+    """Of a batch, by all terms together."""
+
+    of_steps: Float[Array, " batch"]
+    after_end: Float[Array, ""]
+    """Of each step after an episode's end."""
+
+
 class Acting(NamedTuple):
     """What only every few steps learn."""
 
@@ -109,10 +117,10 @@ class GradientStep:
         k_terms, k_label, k_next, k_policy = jax.random.split(key, 4)
         state, labels, of_models = self._label(state, rows, k_label)
         batch = self._batch(state.normaliser, rows, labels)
-        state, reward, of_terms = self._reward(state, batch, rows, recent, k_terms)
+        state, rewards, of_terms = self._reward(state, batch, rows, recent, k_terms)
         lowest = sum(term.weight for term in self.problem.terms if isinstance(term, PolicyEntropy))
         temperature = jnp.maximum(jnp.exp(state.log_temperature), lowest)
-        state, of_critics = self._learn_critics(state, batch, reward, k_next)
+        state, of_critics = self._learn_critics(state, batch, rewards, k_next)
         learn_policy = partial(self._learn_policy, state, batch, labels, temperature, k_policy)
         acting, of_policy = jax.lax.cond(
             with_policy, learn_policy, lambda acting: (acting, {"sac/entropy": jnp.asarray(jnp.nan)}), Acting.of(state)
@@ -131,18 +139,15 @@ class GradientStep:
 
     def _reward(
         self, state: SACState, batch: Batch, rows: Array, recent: Array, key: PRNGKeyArray
-    ) -> tuple[SACState, tuple[Array, Array], Metrics]:
-        """The terms learn from the newest rows and reward the batch, whose old rows the discriminator must not forget.
-
-        The reward of a step, and that of each step after an episode's end.
-        """
+    ) -> tuple[SACState, Rewards, Metrics]:
+        """The terms learn from the newest rows and reward the batch, whose old rows the discriminator must not forget."""
         scale, sampler = state.normaliser, None
         if self.expert is not None:
             sampler = ExpertSampler(self.expert, partial(scale.mixture_of, columns=self.expert.view.columns))
         agent = self._agent_rows(recent, scale)
         half = len(rows) // 2
         old_and_new = self._agent_rows(jnp.concatenate([recent[:half], rows[half:]]), scale)
-        terms, reward, absorbing_reward, metrics = {}, jnp.zeros(len(rows)), jnp.zeros(()), {}
+        terms, of_steps, after_end, metrics = {}, jnp.zeros(len(rows)), jnp.zeros(()), {}
         for number, term in enumerate(self.problem.terms):
             if isinstance(term, PolicyEntropy):  # SAC's own: the temperature
                 terms[term.name] = state.terms[term.name]
@@ -151,24 +156,22 @@ class GradientStep:
             seen = old_and_new if isinstance(term, Adversarial) else agent
             terms[term.name], learned = term.update(state.terms[term.name], seen, sampler, k_update)
             term_reward = term.reward(terms[term.name], batch.rows, k_reward)
-            reward = reward + term_reward
-            absorbing_reward = absorbing_reward + term.absorbing_reward(terms[term.name], batch.rows)
+            of_steps = of_steps + term_reward
+            after_end = after_end + term.absorbing_reward(terms[term.name], batch.rows)
             metrics |= {f"{term.name}/{name}": x for name, x in learned.items()}
             metrics |= {f"{term.name}/reward": term_reward.mean(), f"{term.name}/reward_std": term_reward.std()}
-        return replace(state, terms=terms), (reward, absorbing_reward), metrics
+        return replace(state, terms=terms), Rewards(of_steps, after_end), metrics
 
-    def _learn_critics(
-        self, state: SACState, batch: Batch, reward: tuple[Array, Array], key: PRNGKeyArray
-    ) -> tuple[SACState, Metrics]:
-        sac, (step_reward, absorbing_reward) = self.sac, reward
+    def _learn_critics(self, state: SACState, batch: Batch, rewards: Rewards, key: PRNGKeyArray) -> tuple[SACState, Metrics]:
+        sac = self.sac
         next_action, _ = state.policy.sample_with_log_prob(batch.s_next, key)
         target = critic_target(
-            step_reward,
+            rewards.of_steps,
             state.targets,
             jnp.concatenate([batch.s_next, next_action], axis=-1),
             batch.rows.terminated,
             sac.discount,
-            terminal_value=absorbing_reward / (1 - sac.discount),
+            terminal_value=rewards.after_end / (1 - sac.discount),
         )
         (loss, q), grads = jax.value_and_grad(critic_loss, has_aux=True)(
             state.critics, jnp.concatenate([batch.s, batch.action], axis=-1), target
