@@ -176,6 +176,37 @@ def test_an_agent_that_never_finishes_and_stands_still_is_found(stuck: Path) -> 
     assert "end early" not in text
 
 
+class Goals(Line):
+    """The same with a goal in eight columns, which is another one in each episode."""
+
+    observation_space = gym.spaces.Box(-10.0, 10.0, (9,), np.float32)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
+        place, info = super().reset(seed=seed)
+        self.goal = self.np_random.normal(size=8).astype(np.float32)
+        return np.concatenate([place, self.goal]), info
+
+    def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        place, reward, terminated, truncated, info = super().step(action)
+        return np.concatenate([place, self.goal]), reward, terminated, truncated, info
+
+
+def goals() -> gym.Env:
+    return gym.wrappers.TimeLimit(Goals(), 20)
+
+
+def test_a_discriminator_that_knows_few_demonstrations_by_heart_is_found(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    walks = [np.c_[np.linspace(0, 1, 21), np.tile(rng.normal(size=8), (21, 1))].astype(np.float32) for _ in range(5)]
+    hasty = {"gradient_penalty": 0.0, "learning_rate": 0.01, "updates": 50, "hidden": (32,), "batch_size": 64}
+    settings = TINY | {"steps": 512, "evaluations": 1, "adversarial": hasty}
+    run = iddm.train(goals, Demos(tuple(walks)), "gaifo", tmp_path / "run", **settings)
+    text = " ".join(sentence for _, sentence in diagnose(run.path, env=goals))
+    assert f"right on 100.0% of those that it learns from, and on {run.metrics()[-1]['held_out_accuracy']:.1%} of" in text
+    assert "by heart" in text
+    assert "method bco" in text
+
+
 def test_an_agent_that_ends_early_is_found(tmp_path: Path) -> None:
     settings = TINY_GAIFO | {"steps": 256, "evaluations": 1}
     run = iddm.train("InvertedPendulum", None, "gaifo", tmp_path / "run", demo_episodes=5, **settings)

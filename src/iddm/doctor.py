@@ -10,7 +10,7 @@ import numpy as np
 
 from iddm.demos import Finding
 from iddm.demos.oddities import ranges
-from iddm.envs.spec import EnvSpec, MakeEnv
+from iddm.envs.spec import MakeEnv
 from iddm.errors import UserError
 from iddm.evaluation import sample_env
 from iddm.training.run_dir import Run
@@ -27,6 +27,8 @@ STILL = 0.1
 """Change of the state per step, in that of the demonstrations', that counts as standing still."""
 CLOSE = 0.7
 """Closeness of an agent that is as good as the expert."""
+BY_HEART = 0.3
+"""How much less often a discriminator that knows its demonstrations by heart is right on held-out ones."""
 FAR = 3.0
 """Deviations between the agent's mean state and the demonstrations'."""
 
@@ -56,12 +58,8 @@ class Patient:
         return bool(self.rows) and key in self.rows[-1]
 
     @cached_property
-    def spec(self) -> EnvSpec:
-        return self.run.stored_env.own(self.env, self.env_kwargs)
-
-    @cached_property
     def idle_return(self) -> float | None:
-        return sample_env(self.spec).idle_return
+        return sample_env(self.run.stored_env.own(self.env, self.env_kwargs)).idle_return
 
     @cached_property
     def arrays(self) -> dict[str, np.ndarray]:
@@ -97,6 +95,17 @@ def saturated_discriminator(patient: Patient) -> str | None:
         f"The discriminator is saturated: right on {expert:.1%} of the expert's and {agent:.1%} of the agent's transitions, so "
         "its reward hardly tells better actions from worse. Compare the demonstrations with the environment (iddm inspect FILE "
         "--env ENV): a column may give the agent away. Then raise --adversarial.gradient-penalty or lower --adversarial.updates."
+    )
+
+
+def memorised_demonstrations(patient: Patient) -> str | None:
+    known, unseen = patient.last("adversarial/expert_accuracy"), patient.evaluated("held_out_accuracy")
+    if not unseen or not known - unseen[-1] > BY_HEART:
+        return None
+    return (
+        f"The discriminator knows the demonstrations by heart: it is right on {known:.1%} of those that it learns from, and on "
+        f"{unseen[-1]:.1%} of held-out ones, so its reward says little about other states. Record more demonstrations, or use "
+        "method bco, which has no discriminator."
     )
 
 
@@ -184,7 +193,7 @@ def never_finishes(patient: Patient) -> str | None:
         return None
     return (
         f"The agent does not finish: its episodes last {length[-1]:,.0f} steps, the demonstrations' {demos.num_steps:,.0f}, and "
-        "most of those end by themselves. A reward that is never negative pays for staying: use --adversarial.reward-form logit "
+        "most of those end by themselves. A reward that is never negative rewards staying: use --adversarial.reward-form logit "
         "--adversarial.absorbing (the default where whole episodes are compared), or method bco."
     )
 
@@ -205,7 +214,7 @@ def stands_still(patient: Patient) -> str | None:
         return None
     return (
         f"The agent hardly moves: its states change {motion[-1]:.0%} as much per step as the demonstrations'. It has found a way "
-        "to stand still that pays: use more demonstrations, --window 3, or off-policy more --random-steps."
+        "to stand still that is rewarded: use more demonstrations, --window 3, or off-policy more --random-steps."
     )
 
 
@@ -261,6 +270,7 @@ CHECKS: tuple[Callable[[Patient], str | None], ...] = (
     unfinished,
     far_from_demonstrations,
     saturated_discriminator,
+    memorised_demonstrations,
     blind_discriminator,
     constant_reward,
     drowned_imitation,

@@ -173,6 +173,11 @@ class Adversarial(Term):
         rows = with_ends(rows, terminated) if self.absorbing else rows
         return net(rows.compared(self.sees))[:, 0]
 
+    def share_recognised(self, state: PyTree, expert: ExpertSampler, key: PRNGKeyArray, n: int) -> Float[Array, ""]:
+        """Of `n` demonstrated transitions, the share that the discriminator takes for the expert's."""
+        terminated = expert.sample_ends(key, n) if self.absorbing else jnp.zeros(n, bool)
+        return (self.expert_logit(state, expert.sample(key, n), terminated) > 0).mean()
+
     def absorbing_reward(self, state: PyTree, agent: AgentRows) -> Float[Array, ""] | float:
         return self._reward_of(state, after_the_end(agent.transitions))[0] if self.absorbing else 0.0
 

@@ -76,6 +76,8 @@ class Demonstrations:
     """How many steps before a successor the states lie that a discriminator compares with it."""
     yardstick: Yardstick | None
     """What closeness is measured with."""
+    held_out: Expert | None = None
+    """The part of the demonstrations that is not learned from."""
 
 
 def prepare_demonstrations(config: Config, shape: EnvShape, given: Demos | None) -> Demonstrations:
@@ -88,10 +90,15 @@ def prepare_demonstrations(config: Config, shape: EnvShape, given: Demos | None)
         demos = with_expert_actions(demos, config.env, motors_of(config.env, parse_kwargs(config.env_kwargs)))
     compared, demos, view = align_demos(demos, shape, config)
     demos = with_ends(demos, shape, view)
-    learned = learned_from(demos, config)
-    expert = expert_arrays(learned, shape, config, view)
-    if view.plain and config.demo_transitions is None and shape.max_episode_steps is not None:
-        expert = expert._replace(ends=expert_ends(learned, demos, shape.max_episode_steps))
+    learned, held_out = parts_of(demos, config)
+
+    def arrays(part: Demos) -> Expert:
+        found = expert_arrays(part, shape, config, view)
+        if view.plain and config.demo_transitions is None and shape.max_episode_steps is not None:
+            found = found._replace(ends=expert_ends(part, demos, shape.max_episode_steps))
+        return found
+
+    expert, unseen = arrays(learned), None if held_out is None else arrays(held_out)
     rows = np.concatenate(demos.observations)
     record = DemosRecord(
         source=source,
@@ -105,7 +112,7 @@ def prepare_demonstrations(config: Config, shape: EnvShape, given: Demos | None)
         num_ended=0 if demos.terminated is None else int(demos.terminated.sum()),
         num_steps=float(demos.lengths.mean() * view.stride),
     )
-    return Demonstrations(config, compared, expert, record, view.agent_lags, make_yardstick(config, demos, view))
+    return Demonstrations(config, compared, expert, record, view.agent_lags, make_yardstick(config, demos, view), unseen)
 
 
 def make_yardstick(config: Config, demos: Demos, view: View) -> Yardstick | None:
@@ -124,16 +131,16 @@ def find_yardstick(config: Config, shape: EnvShape, sha256: str) -> Yardstick | 
     return make_yardstick(config, with_ends(demos, shape, view), view)
 
 
-def learned_from(demos: Demos, config: Config) -> Demos:
-    """The demonstrations without the part that is held out to measure closeness."""
+def parts_of(demos: Demos, config: Config) -> tuple[Demos, Demos | None]:
+    """What is learned from, and the part that is held out to measure closeness."""
     parts = split(demos)
     wanted = config.hold_out and config.evaluations and config.schedule.rollout_length and config.demo_transitions is None
     if not wanted or parts is None or (parts.by_blocks and config.needs_whole_episodes):
-        return demos
+        return demos, None
     held = f"{parts.held_out.num_transitions} of {demos.num_transitions} transitions"
     how = f"blocks of each episode, for there are only {demos.num_episodes}" if parts.by_blocks else "whole episodes"
     LOG.info(f"Held out to measure closeness: {held} ({how}; --no-hold-out learns from all).")
-    return parts.rest
+    return parts.rest, parts.held_out
 
 
 def complete(config: Config, demos: Demos, shape: EnvShape) -> Config:

@@ -5,12 +5,18 @@ The environment's reward is only reported. The policy that is kept is the one cl
 
 import shutil
 from dataclasses import replace
+from functools import partial
 from math import ceil, nan
 
+import jax
 import numpy as np
+from jaxtyping import Array, Float, PyTree
 
 from iddm.evaluation import run_episodes
+from iddm.nets import Normaliser
 from iddm.policy import Policy
+from iddm.rewards import Adversarial
+from iddm.rewards.expert import Expert, ExpertSampler
 from iddm.training.metrics_file import Row
 from iddm.training.run_dir import Run, closest_evaluation
 from iddm.training.setup import Setup
@@ -22,6 +28,8 @@ SEED = 3_000_000
 """Of the first episode; the same starts every time, and none of those that `iddm eval` uses."""
 LONGEST = 1_000
 """Steps of an episode where neither environment nor demonstrations have a limit."""
+HELD_OUT_ROWS = 1_000
+"""Held-out transitions that a discriminator is shown."""
 
 
 def num_episodes(length: int | None) -> int:
@@ -33,7 +41,7 @@ class Evaluations:
     """Evaluates policies in environments of their own, and keeps each until the run ends."""
 
     def __init__(self, setup: Setup, run: Run) -> None:
-        self._run, self._yardstick = run, setup.yardstick
+        self._run, self._setup, self._yardstick = run, setup, setup.yardstick
         self._num_iterations = setup.config.schedule.num_iterations
         self._wanted = setup.config.evaluations if setup.config.schedule.rollout_length else 0
         self._stops_at_floor = setup.config.until == "closeness"
@@ -45,8 +53,10 @@ class Evaluations:
         """Whether the policy is evaluated after so many iterations: evenly over the run, and at its end."""
         return iteration * self._wanted // self._num_iterations > (iteration - 1) * self._wanted // self._num_iterations
 
-    def evaluate(self, iteration: int, policy: Policy) -> Row:
-        """Return, length, motion and closeness of a few episodes with the most likely actions."""
+    def evaluate(self, iteration: int, policy: Policy, state: PyTree) -> Row:
+        """Return, length, motion and closeness of a few episodes with the most likely actions, and what the learner's
+        discriminator makes of held-out demonstrations.
+        """
         rng = np.random.default_rng(SEED) if policy.uniform else None
         episodes = run_episodes(lambda obs: policy.predict(obs, rng), self._spec, self._num_episodes, SEED)
         row = NOT_EVALUATED | {
@@ -58,7 +68,15 @@ class Evaluations:
             row["evaluation_motion"] = self._yardstick.motion(observations)
             row["closeness"] = self._yardstick.closeness(observations, [e.terminated for e in episodes])
             policy.save(self._run.evaluated_policy(iteration))
-        return row
+        return row | {"held_out_accuracy": self._held_out_accuracy(state)}
+
+    def _held_out_accuracy(self, state: PyTree) -> float:
+        """Far below its accuracy on the demonstrations that it learns from, where the discriminator knows those by heart."""
+        held_out = self._setup.held_out
+        term = next((term for term in self._setup.problem.terms if isinstance(term, Adversarial)), None)
+        if held_out is None or term is None:
+            return nan
+        return float(_share_recognised(term, state.terms[term.name], held_out, state.normaliser))
 
     def enough(self, row: Row) -> bool:
         """Whether the run may stop here: the policy is as close as demonstrations are to each other."""
@@ -75,4 +93,12 @@ class Evaluations:
         shutil.rmtree(self._run.evaluated_folder)
 
 
-NOT_EVALUATED: Row = {"evaluation_return": nan, "evaluation_length": nan, "evaluation_motion": nan, "closeness": nan}
+NOT_EVALUATED: Row = dict.fromkeys(
+    ("evaluation_return", "evaluation_length", "evaluation_motion", "closeness", "held_out_accuracy"), nan
+)
+
+
+@partial(jax.jit, static_argnums=0)
+def _share_recognised(term: Adversarial, learned: PyTree, held_out: Expert, scale: Normaliser) -> Float[Array, ""]:
+    sampler = ExpertSampler(held_out, partial(scale.mixture_of, columns=held_out.view.columns))
+    return term.share_recognised(learned, sampler, jax.random.PRNGKey(0), HELD_OUT_ROWS)

@@ -128,7 +128,7 @@ def learn(
             stop_if_not_finite(row, run)
             if evaluations.due(iteration + 1):
                 with telling_what_is_kept(run):
-                    row |= evaluations.evaluate(iteration + 1, policy())
+                    row |= evaluations.evaluate(iteration + 1, policy(), state)
                 began = time.perf_counter() - row["seconds"]  # the time of evaluations does not count
             run.metrics_file.append(row)
             add_events(row)

@@ -63,6 +63,11 @@ class Setup:
         return None if self.demonstrations is None else self.demonstrations.expert
 
     @property
+    def held_out(self) -> Expert | None:
+        """The demonstrations that are not learned from, where some are held out."""
+        return None if self.demonstrations is None else self.demonstrations.held_out
+
+    @property
     def yardstick(self) -> Yardstick | None:
         return None if self.demonstrations is None else self.demonstrations.yardstick
 
