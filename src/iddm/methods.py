@@ -146,6 +146,8 @@ def find_method(name: str, preset: str = "tuned", learner: str | None = None) ->
     method = presets[preset][name]
     if learner is None or learner == method.learner.name:
         return method
-    if learner != "sac" or not has_choice_of_learner(name, preset):
-        raise UserError(f"Method '{name}' with preset '{preset}' learns with {method.learner.name}, not with '{learner}'.")
+    choice = has_choice_of_learner(name, preset)
+    if learner != "sac" or not choice:
+        learners = f"{method.learner.name} or sac" if choice else method.learner.name
+        raise UserError(f"Method '{name}' with preset '{preset}' learns with {learners}, not with '{learner}'.")
     return OFF_POLICY[name]
