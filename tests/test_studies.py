@@ -217,9 +217,7 @@ def test_measures_come_back_from_disk_and_are_in_the_table_of_redundant_motors(t
     known = Results.load(tmp_path)
     assert known.outcomes == {outcome.result.name: outcome for outcome in made}
     table = by_motors(STUDIES["redundant"].results(known))
-    assert len(table.rows) == 2 * (
-        1 + 1 + 3
-    )  # tasks; GAIfO with one and two motors, and with four also with PPO; inverse entropy
+    assert len(table.rows) == 2 * 2 * (3 + 1)  # tasks, learners; GAIfO with one, two and four motors, inverse entropy with four
     found = {row[:4]: row[4:] for row in table.rows}
     _, disagreement, told_apart, energy = found["Hopper", "sac", "4", "IDDM, inverse entropy"]
     assert told_apart == "–"

@@ -10,15 +10,19 @@ LENGTH = "Steps of an evaluated episode"
 CHARTS: dict[str, dict[str, str]] = {
     LENGTH: {"evaluation_length": "steps"},
     "Closeness to the demonstrations": {"closeness": "closeness"},
-    "Discriminator right, %": {"adversarial/expert_accuracy": "on expert", "adversarial/agent_accuracy": "on agent"},
+    "Discriminator right, %": {
+        "adversarial/expert_accuracy": "on expert",
+        "adversarial/agent_accuracy": "on agent",
+        "held_out_accuracy": "on held-out",
+    },
     "Mutual information I(s; (s', a)), nats": {"mi/information": "I"},
     "Policy entropy, nats": {"ppo/entropy": "entropy", "sac/entropy": "entropy"},
     "Tracking reward, of 1": {"tracking/reward": "reward"},
     "Error on held-out transitions": {"inverse/held_out_error": "inverse", "cloning/held_out_error": "policy"},
 }
 """By title: columns of metrics.csv and what each is called. Those that a run does not have are not drawn."""
-SHADES = (2, 0)
-"""Of the first and the second line of a chart."""
+SHADES = (2, 0, 1)
+"""Of the first, second and third line of a chart."""
 
 
 def run_charts(run: Run, references: Mapping[str, float]) -> list[dict[str, Any]]:

@@ -16,8 +16,8 @@ from iddm.studies.study_results import Cell, StudyResults
 TASKS = ("redundant/HalfCheetah", "redundant/Hopper")
 METHODS = ("gail", "gaifo", SAME_AS_GAIFO, "iddm", "iddm-inverse", "gaifo-effort")
 THE_TWO = ("gaifo", "iddm")
-ON_POLICY = ("gaifo", SAME_AS_GAIFO, "iddm")
 OFF_POLICY: Settings = off_policy(60_000, evaluations=5)
+LEARNERS = OFF_POLICY, LONG
 FEW, MANY = (1, 2), 4
 """Motors per joint: with few, the two methods of the question; with many, all."""
 
@@ -60,9 +60,8 @@ REDUNDANT = Study(
     "Where actions are redundant: several motors per joint",
     (
         Grid(TASKS, UNTRAINED),
-        Grid(TASKS, THE_TWO, tuple(_with(motors, OFF_POLICY) for motors in FEW)),
-        Grid(TASKS, METHODS, (_with(MANY, OFF_POLICY),)),
-        Grid(TASKS, ON_POLICY, (_with(MANY, LONG),)),
+        *(Grid(TASKS, THE_TWO, tuple(_with(motors, how) for motors in FEW)) for how in LEARNERS),
+        *(Grid(TASKS, METHODS, (_with(MANY, how),)) for how in LEARNERS),
     ),
     seeds=3,
     sections=(Section((ShowTable("redundant", by_motors),)),),
