@@ -104,8 +104,8 @@ def memorised_demonstrations(patient: Patient) -> str | None:
         return None
     return (
         f"The discriminator knows the demonstrations by heart: it is right on {known:.1%} of those that it learns from, and on "
-        f"{unseen[-1]:.1%} of held-out ones, so its reward says little about other states. Record more demonstrations, or use "
-        "method bco, which has no discriminator."
+        f"{unseen[-1]:.1%} of held-out ones, so its reward says little about other states. Record more demonstrations; "
+        "method bco, which has no discriminator, may do better."
     )
 
 

@@ -149,8 +149,8 @@ def page(run: Run, rows: list[Row], findings: Sequence[str] = (), film: str = ""
 
 
 CHARTS_ARE = (
-    "Over environment steps (bc: epochs). Length and closeness are of evaluations with the most likely actions; the rest "
-    "is of training, where actions have noise. Dashed: expert and random actions, evaluated; the demonstrations' mean length."
+    "Over environment steps (bc: epochs). Length, closeness and held-out are of evaluations with the most likely actions; the "
+    "rest is of training, where actions have noise. Dashed: expert and random actions, evaluated; the demonstrations' length."
 )
 
 
