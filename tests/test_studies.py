@@ -22,7 +22,7 @@ from iddm.report.table import NOTHING
 from iddm.studies.catalogue import STUDIES
 from iddm.studies.catalogue.ladder import CHANGES, by_change, rungs
 from iddm.studies.catalogue.light import LIGHTER
-from iddm.studies.catalogue.redundant import by_motors
+from iddm.studies.catalogue.redundant import by_motors, by_pair
 from iddm.studies.core import Settings, bundled_expert, config_of, setting
 from iddm.studies.measures import DISAGREEMENT, NULL_ENERGY, measured
 from iddm.studies.pool import in_parallel
@@ -223,6 +223,20 @@ def test_measures_come_back_from_disk_and_are_in_the_table_of_redundant_motors(t
     assert told_apart == "–"
     assert disagreement.startswith("3.00 [")
     assert energy == "0.250 [0.250, 0.250]"
+
+
+def test_pairs_of_runs_with_redundant_motors_are_compared_seed_by_seed() -> None:
+    values = {"gaifo": (10.0, 20.0), "iddm": (13.0, 25.0), "iddm-zero": (10.0, 25.0)}
+    specs = [spec for spec in STUDIES["redundant"].runs(seeds=2, only=["redundant/hopper", "sac"]) if spec.method in values]
+    made = [
+        Outcome(Result.of(spec, np.full(50, values[spec.method][spec.seed])), (), {}, (), {NULL_ENERGY: 1.0 + spec.seed})
+        for spec in specs
+    ]
+    table = by_pair(STUDIES["redundant"].results(Results({}).with_outcomes(made)))
+    found = {row[2:4]: row[4:] for row in table.rows}
+    assert len(found) == 3 + 1  # one, two and four motors; the control with four
+    assert found["4", "IDDM − GAIfO"] == ("4 [-9, 17]", "–", "0.000 [0.000, 0.000]")
+    assert found["4", "IDDM − IDDM, weights 0 (control)"][0].startswith("2 [")
 
 
 def test_the_control_stands_beside_gaifo_in_every_study_that_compares_it_with_iddm() -> None:
