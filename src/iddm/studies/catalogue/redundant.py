@@ -57,7 +57,8 @@ def by_motors(known: StudyResults) -> Table:
     ]
     caption = (
         f"From ten episodes; PPO {LONG_LIGHTLY}; SAC as it is by default, with {OFF_POLICY['steps']:,}. {OVER_SEEDS} "
-        "Disagreement (iddm disagreement) in nats, on transitions that agent and expert share, absent where these are too few; "
+        "Disagreement (iddm disagreement) in nats, on transitions that agent and expert share, of the runs where these are not "
+        "too few (one, where there is no interval); "
         f"told apart: 0.5 where transitions are matched; brackets: {INTERVAL}."
     )
     heads = ("task", "learner", "motors", "method", "return", "disagreement", "told apart", "null-space energy")
