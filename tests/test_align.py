@@ -193,10 +193,10 @@ def test_the_example_of_an_own_environment_runs_as_written(tmp_path: Path) -> No
 
     run(str(EXAMPLE), "demos.csv")
     with_import = ("--import", str(EXAMPLE))
-    assert "Fits Cart-v0" in run("-m", "iddm.cli", "inspect", "demos.csv", *with_import, "--env", "Cart-v0", "--columns", "place")
+    assert "Fits Cart-v0" in run("-m", "iddm", "inspect", "demos.csv", *with_import, "--env", "Cart-v0", "--columns", "place")
     args = ("train", "Cart-v0", *with_import, "--demos", "demos.csv", "--columns", "place", "--out", "run")
-    run("-m", "iddm.cli", *args, *SMALL)
-    assert "Cart-v0" in run("-m", "iddm.cli", "eval", "run", *with_import, "--episodes", "2")
+    run("-m", "iddm", *args, *SMALL)
+    assert "Cart-v0" in run("-m", "iddm", "eval", "run", *with_import, "--episodes", "2")
 
 
 def test_a_module_that_cannot_be_imported_is_one_sentence(tmp_path: Path, capsys, monkeypatch) -> None:

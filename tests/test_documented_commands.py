@@ -41,7 +41,7 @@ def test_every_command_is_one_that_the_program_takes(name: str, clean: None, mon
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr("iddm.envs.spec.import_module", cache(import_module))  # one command per process is what it is made for
     for module in pkgutil.iter_modules(iddm.cli.__path__, "iddm.cli."):
-        if module.name not in ("iddm.cli.flags", "iddm.cli.__main__") and hasattr(sys.modules[module.name], "parse_flags"):
+        if module.name != "iddm.cli.flags" and hasattr(sys.modules[module.name], "parse_flags"):
             monkeypatch.setattr(f"{module.name}.parse_flags", parse_only)
     for program, *words in typed(name) + mentioned(name):
         said = f"{program} {' '.join(words)}"
@@ -98,7 +98,7 @@ FOUND_SOMETHING = {"doctor": (0, 1), "inspect": (0, 2)}
 
 
 def run(words: list[str], folder: Path) -> None:
-    program = {"iddm": [sys.executable, "-m", "iddm.cli"], "python": [sys.executable]}[words[0]]
+    program = {"iddm": [sys.executable, "-m", "iddm"], "python": [sys.executable]}[words[0]]
     env = os.environ | {"PYTHONPATH": str(ROOT / "src")}
     done = subprocess.run([*program, *words[1:]], cwd=folder, env=env, capture_output=True, text=True)
     said = f"{' '.join(words)}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"

@@ -65,7 +65,7 @@ def flags_of(learner: str, demos: Path) -> list[str]:
 
 def kill_again_and_again(learner: str, demos: Path, folder: Path, count: int, seed: int) -> Kills:
     """Start or resume a run and kill it, `count` times; every run that ends must have the bytes of an untouched one."""
-    command, flags = [sys.executable, "-m", "iddm.cli", "train"], flags_of(learner, demos)
+    command, flags = [sys.executable, "-m", "iddm", "train"], flags_of(learner, demos)
     subprocess.run([*command, *flags, "--out", str(folder / "whole")], check=True, capture_output=True)
     whole = (folder / "whole" / "policy.safetensors").read_bytes()
     took = Run.open(folder / "whole").metrics()[-1]["seconds"]

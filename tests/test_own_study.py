@@ -190,7 +190,7 @@ def test_the_example_study_runs_as_written_with_fewer_steps(tmp_path: Path) -> N
         ["report", "results/own_study", "--out", "own_study.html"],
         ["compare", "runs/own_study"],
     ):
-        words = [sys.executable, "-m", "iddm.cli", *command, "--import", str(TERM)]
+        words = [sys.executable, "-m", "iddm", *command, "--import", str(TERM)]
         done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
     assert "Does it help to be calm?" in (tmp_path / "own_study.html").read_text()

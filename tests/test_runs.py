@@ -93,7 +93,7 @@ def test_killed_run_continues_to_the_same_bytes(uninterrupted: Path, hopper_file
         *(flag for term in ("adversarial", "mi") for flag in small_network(term)),
     ]
     out = tmp_path / "run"
-    command = [sys.executable, "-m", "iddm.cli", "train"]
+    command = [sys.executable, "-m", "iddm", "train"]
     start = [*command, "Hopper-v5", "--demos", str(hopper_file), "--out", str(out), *settings]
     process = subprocess.Popen(start, stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 120
@@ -200,7 +200,7 @@ def test_file_that_is_not_a_policy_is_one_sentence(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_run_killed_at_three_random_moments_ends_with_the_same_bytes(hopper_file: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "iddm.cli", "train"]
+    command = [sys.executable, "-m", "iddm", "train"]
     settings = ["Hopper-v5", "--demos", str(hopper_file), "--steps", "100000", "--checkpoint-every", "8"]
     subprocess.run([*command, *settings, "--out", str(tmp_path / "whole")], check=True, capture_output=True)
     took = Run.open(tmp_path / "whole").metrics()[-1]["seconds"]

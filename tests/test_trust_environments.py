@@ -190,7 +190,7 @@ def test_the_command_line_shows_a_sentence_and_the_traceback_on_request(tmp_path
         + "from tests.test_trust_environments import Sound, boom\n"
         + "def broken(): return Sound({'step': boom, 'close': boom})\n"
     )
-    command = [sys.executable, "-m", "iddm.cli", "eval", "random", "--env", "mine:broken", "--episodes", "1"]
+    command = [sys.executable, "-m", "iddm", "eval", "random", "--env", "mine:broken", "--episodes", "1"]
     for wanted in ("0", "1"):
         env = {**os.environ, "IDDM_TRACEBACK": wanted, "PYTHONPATH": f"{os.environ.get('PYTHONPATH', '')}:{tmp_path}"}
         done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=env)

@@ -63,14 +63,14 @@ def complete(spec: RunSpec, runs: str, imports: Sequence[str] = ()) -> None:
         return
     began = time.perf_counter()
     if spec.method == EXPERT:
-        policy, env, metrics, measures = bundled_expert(spec.task), spec.task, [], {}
+        policy, env, metrics, measures, made_by = bundled_expert(spec.task), spec.task, [], {}, commit()
     else:
         run = finish(spec.config, file.parent)
         policy, env, metrics = run.last_policy, None, run.metrics()
-        measures = measured(policy, spec)
+        measures, made_by = measured(policy, spec), run.about and run.about.commit
     returns = evaluate(policy, env=env, episodes=spec.episodes).returns
     seconds = metrics[-1]["seconds"] if metrics else time.perf_counter() - began
-    about = {"commit": commit(), "seconds": round(seconds, 1)}
+    about = {"commit": made_by, "seconds": round(seconds, 1)}
     evaluations = evaluated(metrics)
     if evaluations:
         about["evaluated_at"] = [round(row["seconds"], 1) for row in metrics if not isnan(row["evaluation_return"])]

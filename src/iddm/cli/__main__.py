@@ -1,3 +1,0 @@
-from iddm.cli.commands import main
-
-raise SystemExit(main())
