@@ -134,7 +134,8 @@ def test_without_box2d_the_lander_is_one_sentence_that_names_the_extra(monkeypat
 def test_the_default_has_the_same_settings_on_every_task_but_for_steps() -> None:
     for spec in STUDIES["kinds"].runs(seeds=1):
         names = {name for name, _ in spec.settings}
-        if spec.method not in UNTRAINED:
+        with_small_networks = spec.task in samples.STEPS and spec.learner == "ppo"
+        if spec.method not in UNTRAINED and not with_small_networks:
             assert names <= {"learner", "evaluations"} or names == {"adversarial.reward_form"}, spec.command
     assert {spec.task for spec in STUDIES["kinds"].runs(seeds=1)} == set(KINDS)
     assert {spec.task for spec in STUDIES["table2"].runs(seeds=1)} == set(SIX)
@@ -142,8 +143,8 @@ def test_the_default_has_the_same_settings_on_every_task_but_for_steps() -> None
 
 def test_the_study_shares_its_runs_from_ten_episodes_with_the_study_of_samples() -> None:
     kinds, of_samples = ({spec.name for spec in STUDIES[name].runs(seeds=1)} for name in ("kinds", "samples"))
-    off_policy = len(("gaifo", "iddm", "iddm-zero"))
-    assert len(kinds & of_samples) == len(samples.STEPS) * (off_policy + len(UNTRAINED))
+    off_policy, others = len(("gaifo", "iddm", "iddm-zero")), len(("gaifo", "iddm", "bco"))
+    assert len(kinds & of_samples) == len(samples.STEPS) * (off_policy + others + len(UNTRAINED))
 
 
 def test_the_table_has_the_kind_the_scores_of_both_defaults_and_the_controls() -> None:

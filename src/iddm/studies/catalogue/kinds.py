@@ -101,8 +101,10 @@ def shares(known: StudyResults) -> Table:
         f"Normalised score (random actions 0 %, expert 100 %) of the last policy: mean over seeds [{INTERVAL}] (number of "
         "seeds). From ten episodes of states; but for the number of steps, the settings are the same on every task: IDDM, GAIfO "
         f"and the constant reward learn with SAC, and on {listed(DISCRETE)} with PPO. Old default: PPO, {PPO_STEPS:,} steps, a "
-        "reward that is never negative, no absorbing states. On "
-        f"{listed([task for task in KINDS if task in SIX])} the old default, BCO and the constant reward are Table 2's runs. The "
+        f"reward that is never negative, no absorbing states; on {listed(list(samples.STEPS))} {samples.ON_POLICY['steps']:,} "
+        "steps, with small networks. On "
+        f"{listed([task for task in KINDS if task in SIX])} the constant reward is Table 2's, and on "
+        f"{listed([task for task in KINDS if task in SIX and task not in samples.STEPS])} the old default and BCO are too. The "
         "last two columns are returns, over episodes."
     )
     ends = map(name_of, UNTRAINED)
@@ -205,7 +207,9 @@ def shown(value: float | None) -> str:
 
 def _grids(task: str) -> tuple[Grid, ...]:
     now, before, cloning = default(task), OLD, {"steps": BCO_STEPS}
-    if task in SIX:
+    if task in samples.STEPS:
+        before, cloning = samples.ON_POLICY, samples.cloning(task)
+    elif task in SIX:
         before = cloning = {}
     return (
         Grid((task,), UNTRAINED),

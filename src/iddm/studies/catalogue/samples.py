@@ -25,6 +25,7 @@ SPARSE_EVALUATIONS = 20
 SHARES = (80, 90, 95)
 """Percent of the expert's return whose first evaluation is looked for."""
 OFF_POLICY = "sac"
+ON_POLICY: Settings = {**LONG, "evaluations": SPARSE_EVALUATIONS}
 
 
 def learner(cell: Cell) -> str:
@@ -89,7 +90,8 @@ def charts(known: StudyResults) -> list[dict[str, Any]]:
 
 def _line(cell: Cell, unit: str) -> dict[str, Any] | None:
     """In its method's colour; dashed where there is one episode to learn from."""
-    drawn = line(f"{name_of(cell.spec.method)}, {learner(cell)}", [_points(outcome, unit) for outcome in cell.outcomes])
+    how = amount(cell) if cell.spec.learner == cell.spec.method else learner(cell)
+    drawn = line(f"{name_of(cell.spec.method)}, {how}", [_points(outcome, unit) for outcome in cell.outcomes])
     return drawn and drawn | {"variantOf": cell.spec.method, "dashed": cell.setting("demo_episodes") == 1}
 
 
@@ -102,17 +104,20 @@ def off_policy(steps: int, evaluations: int = EVALUATIONS) -> Settings:
     return {"learner": OFF_POLICY, "steps": steps, "evaluations": evaluations}
 
 
+def cloning(task: str) -> Settings:
+    """BCO's."""
+    return {"steps": STEPS[task], "evaluations": SPARSE_EVALUATIONS}
+
+
 def _grids(task: str) -> tuple[Grid, ...]:
     one: Settings = {"demo_episodes": 1}
-    on_policy: Settings = {**LONG, "evaluations": SPARSE_EVALUATIONS}
-    cloning: Settings = {"steps": STEPS[task], "evaluations": SPARSE_EVALUATIONS}
     most_seeds = 3 if task == "Ant" else None
     return (
         Grid((task,), UNTRAINED),
         Grid((task,), ("gaifo", "iddm"), ({**off_policy(FROM_ONE[task]), **one}, off_policy(STEPS[task])), most_seeds),
-        Grid((task,), ("gaifo", "iddm"), ({**on_policy, **one}, on_policy), most_seeds),
-        Grid((task,), (SAME_AS_GAIFO,), (off_policy(STEPS[task]), on_policy), most_seeds),
-        Grid((task,), ("bco",), ({**cloning, **one}, cloning), most_seeds),
+        Grid((task,), ("gaifo", "iddm"), ({**ON_POLICY, **one}, ON_POLICY), most_seeds),
+        Grid((task,), (SAME_AS_GAIFO,), (off_policy(STEPS[task]), ON_POLICY), most_seeds),
+        Grid((task,), ("bco",), ({**cloning(task), **one}, cloning(task)), most_seeds),
     )
 
 
